@@ -1,0 +1,96 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// formatVersion is the version of the JSON value in [Record.Data]. A later release reads all earlier ones.
+const formatVersion = 1
+
+// A DecodeError says why a record cannot be read. The record is left as it is.
+type DecodeError struct {
+	ID     ID
+	Reason string
+	Err    error // may be nil
+}
+
+func (e *DecodeError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("read interaction %s: %s", e.ID, e.Reason)
+	}
+	return fmt.Sprintf("read interaction %s: %s: %v", e.ID, e.Reason, e.Err)
+}
+
+// Unwrap returns the error of the decoder, if there was one.
+func (e *DecodeError) Unwrap() error { return e.Err }
+
+type envelope struct {
+	V int `json:"v"`
+	*Interaction
+}
+
+// Encode returns the record of the interaction: its plain fields and, in Data, all of it.
+func Encode(in *Interaction) (Record, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	// Escaping would change the bytes of the questions, whose digests are kept.
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(envelope{formatVersion, in}); err != nil {
+		return Record{}, fmt.Errorf("write interaction %s: %w", in.ID, err)
+	}
+	return Record{
+		ID: in.ID, Revision: in.Revision, Status: in.Status, Scope: in.Scope, Start: in.Start,
+		Due: in.Due, Claim: in.Claim, Data: bytes.TrimSuffix(buf.Bytes(), []byte("\n")),
+	}, nil
+}
+
+// Decode reads the record. Its error is a [*DecodeError]: Data is of an unknown version, malformed, or says other than the plain
+// fields beside it (R37).
+func Decode(r Record) (*Interaction, error) {
+	var version struct {
+		V int `json:"v"`
+	}
+	if err := json.Unmarshal(r.Data, &version); err != nil {
+		return nil, &DecodeError{r.ID, "malformed data", err}
+	}
+	if version.V != formatVersion {
+		return nil, &DecodeError{r.ID, fmt.Sprintf("format version %d, want %d", version.V, formatVersion), nil}
+	}
+	in := new(Interaction)
+	dec := json.NewDecoder(bytes.NewReader(r.Data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&envelope{Interaction: in}); err != nil {
+		return nil, &DecodeError{r.ID, "malformed data", err}
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, &DecodeError{r.ID, "data after the end", nil}
+	}
+	return in, agree(r, in)
+}
+
+func agree(r Record, in *Interaction) error {
+	field := ""
+	switch {
+	case in.ID != r.ID:
+		field = "id"
+	case in.Revision != r.Revision:
+		field = "revision"
+	case in.Status != r.Status || !r.Status.Valid():
+		field = "status"
+	case in.Scope != r.Scope:
+		field = "scope"
+	case in.Start != r.Start:
+		field = "start"
+	case !in.Due.Equal(r.Due):
+		field = "due"
+	case in.Claim != r.Claim:
+		field = "claim"
+	default:
+		return nil
+	}
+	return &DecodeError{r.ID, fmt.Sprintf("plain field %q says other than the data", field), nil}
+}

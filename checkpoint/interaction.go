@@ -1,0 +1,89 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// An Interaction is the recorded life of one call: what was called, what was asked and answered, and how it ended. All times are UTC in
+// whole milliseconds. It holds what people and tools wrote; it holds no token.
+type Interaction struct {
+	ID        ID              `json:"id"`
+	Revision  uint64          `json:"revision"`
+	Status    Status          `json:"status"`
+	Scope     Hash            `json:"scope"`
+	Start     Hash            `json:"start,omitzero"`
+	Created   time.Time       `json:"created"`
+	Updated   time.Time       `json:"updated"`
+	Deadline  time.Time       `json:"deadline,omitzero"` // set at the first prompt; zero: none
+	Due       time.Time       `json:"due,omitzero"`      // see [Record.Due]
+	Claim     Claim           `json:"claim,omitzero"`
+	Tool      string          `json:"tool"`
+	Version   string          `json:"tool_revision,omitempty"`
+	Arguments json.RawMessage `json:"arguments"` // in canonical form
+	Rounds    []Round         `json:"rounds,omitempty"`
+	Ending    *Ending         `json:"ending,omitempty"` // how the last attempt that came to an end did
+}
+
+// A Round is one prompt and, once somebody gave it, its answer.
+type Round struct {
+	Questions []Question      `json:"questions"`
+	State     json.RawMessage `json:"state,omitempty"` // the handler's private state; nil: none, which is not null
+	Digest    Hash            `json:"digest"`          // of what was shown
+	Asked     time.Time       `json:"asked"`
+	Deadline  time.Time       `json:"deadline,omitzero"` // zero: none
+	Mint      Mint            `json:"mint"`
+	Answer    *Answer         `json:"answer,omitempty"`
+}
+
+// A Question is one interrupt as it was shown.
+type Question struct {
+	ID     string          `json:"id"` // unique over the ledger
+	Type   string          `json:"type"`
+	Key    string          `json:"key,omitempty"`
+	Body   json.RawMessage `json:"body"`   // as shown
+	Digest Hash            `json:"digest"` // of what the handler raised
+}
+
+// A Mint says for whom, and under which key, a round's token was made. The token itself is derived from it and stored nowhere.
+type Mint struct {
+	Key     string `json:"key"`
+	Count   uint16 `json:"count,omitempty"` // how often a new token replaced the former one
+	Face    string `json:"face,omitempty"`
+	Session Hash   `json:"session"`
+}
+
+// An Answer is what was answered to all questions of a round at once.
+type Answer struct {
+	Payloads  []json.RawMessage `json:"payloads"` // one per question, in canonical form
+	Digest    Hash              `json:"digest"`
+	Time      time.Time         `json:"time"`
+	By        string            `json:"by,omitempty"`        // who, in the host's words
+	Face      string            `json:"face,omitempty"`      // through which face
+	Elsewhere bool              `json:"elsewhere,omitempty"` // by another road than the caller's
+}
+
+// An Ending is how an attempt ended. Code is empty for success; Result is kept only where the tool keeps results.
+type Ending struct {
+	Code    string          `json:"code,omitempty"`
+	Message string          `json:"message,omitempty"` // public words only
+	Link    string          `json:"link,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Time    time.Time       `json:"time"`
+}
+
+// Clone returns a copy whose rounds can be appended to and changed without changing in's. The bytes of questions and answers are shared: nothing
+// changes them.
+func (in *Interaction) Clone() *Interaction {
+	out := *in
+	out.Rounds = append(make([]Round, 0, len(in.Rounds)+1), in.Rounds...)
+	return &out
+}
+
+// Last returns the last round, or nil before the first prompt.
+func (in *Interaction) Last() *Round {
+	if len(in.Rounds) == 0 {
+		return nil
+	}
+	return &in.Rounds[len(in.Rounds)-1]
+}

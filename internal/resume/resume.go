@@ -1,0 +1,89 @@
+// Package resume is the context value by which package gate hands a verified resume to package interrupt. It is internal, so
+// that nobody outside the module can forge one (R3), and holds raw types only, so that both packages can import it.
+package resume
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// A Question is one recorded question with its verified answer.
+type Question struct {
+	ID, Type, Key string
+	Digest        [32]byte // of what the handler raised
+	Body          []byte   // as shown
+	Payload       []byte   // in canonical form, with its action
+}
+
+// A Run is one run of a handler.
+type Run struct {
+	Round      int // the round whose answer is carried out; 0 for the first run
+	Attempt    int
+	Recovery   bool
+	State      []byte // nil: none
+	Questions  []Question
+	Current    int // Questions[Current:] are those of Round
+	Facilities []string
+
+	mu    sync.Mutex
+	ended bool
+	asked bool
+	taken []bool // which of Questions were matched in this run
+}
+
+type key struct{}
+
+// With returns a context that carries the run; nil hides an outer one (R3).
+func With(ctx context.Context, run *Run) context.Context { return context.WithValue(ctx, key{}, run) }
+
+// From returns the run of the context, or nil.
+func From(ctx context.Context) *Run {
+	run, _ := ctx.Value(key{}).(*Run)
+	return run
+}
+
+// End closes the run: what is asked on its context from now on fails. It reports whether a question was asked in it.
+func (r *Run) End() (asked bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = true
+	return r.asked
+}
+
+// Ended reports whether the handler has returned.
+func (r *Run) Ended() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ended
+}
+
+// Ask notes that the handler asked something that has no answer yet.
+func (r *Run) Ask() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked = true
+}
+
+// Match finds the recorded question that is the one asked: by type and key where it has a key, else by type, digest and
+// occurrence: the nth such question of a run is the nth such question on record (R2).
+func (r *Run) Match(typeName, key string, digest [32]byte) (Question, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.taken == nil {
+		r.taken = make([]bool, len(r.Questions))
+	}
+	for i, q := range r.Questions {
+		if q.Type != typeName || q.Key != key {
+			continue
+		}
+		if key != "" || (q.Digest == digest && !r.taken[i]) {
+			r.taken[i] = true
+			return q, true
+		}
+	}
+	return Question{}, false
+}
+
+// Supports reports whether the call can show questions of that facility.
+func (r *Run) Supports(facility string) bool { return slices.Contains(r.Facilities, facility) }

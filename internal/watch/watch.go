@@ -1,0 +1,65 @@
+// Package watch wakes those who wait for a record to change, inside one process.
+package watch
+
+import (
+	"sync"
+
+	"github.com/parley-go/parley/checkpoint"
+)
+
+// A Hub keeps who waits for which record. The zero Hub is ready; it is safe for concurrent use.
+type Hub struct {
+	mu      sync.Mutex
+	waiting map[checkpoint.ID]*waiters
+}
+
+type waiters struct {
+	changed chan struct{}
+	count   int
+}
+
+// Watch implements [checkpoint.Watcher].
+func (h *Hub) Watch(id checkpoint.ID) (<-chan struct{}, func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w := h.waiting[id]
+	if w == nil {
+		w = &waiters{changed: make(chan struct{})}
+		if h.waiting == nil {
+			h.waiting = make(map[checkpoint.ID]*waiters)
+		}
+		h.waiting[id] = w
+	}
+	w.count++
+	return w.changed, sync.OnceFunc(func() { h.leave(id, w) })
+}
+
+func (h *Hub) leave(id checkpoint.ID, w *waiters) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if w.count--; w.count == 0 && h.waiting[id] == w {
+		delete(h.waiting, id)
+	}
+}
+
+// Changed wakes everybody who waits for the records of the batch.
+func (h *Hub) Changed(b *checkpoint.Batch) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.waiting) == 0 {
+		return
+	}
+	for _, p := range b.Puts {
+		h.wake(p.Record.ID)
+	}
+	for _, d := range b.Deletes {
+		h.wake(d.ID)
+	}
+}
+
+func (h *Hub) wake(id checkpoint.ID) {
+	if w := h.waiting[id]; w != nil {
+		close(w.changed)
+		delete(h.waiting, id)
+	}
+}

@@ -1,0 +1,150 @@
+package interrupt
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+)
+
+var registry = struct {
+	mu        sync.RWMutex
+	factories map[string]func() Interrupt
+}{factories: map[string]func() Interrupt{}}
+
+func init() {
+	Register(func() Interrupt { return new(ToolPermissionInterrupt) })
+	Register(func() Interrupt { return new(UserSelectionInterrupt) })
+	Register(func() Interrupt { return new(FormInterrupt) })
+	Register(func() Interrupt { return new(URLInterrupt) })
+}
+
+// Register makes a type of question known under the TypeName of what factory returns, so that a stored question can be read
+// back. The factory returns a new pointer each time. Register is safe for concurrent use; call it at init. It panics where
+// the name is empty or taken: both are a programmer's mistakes.
+func Register(factory func() Interrupt) {
+	name := factory().TypeName()
+	if name == "" {
+		panic("register interrupt type: TypeName is empty")
+	}
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	if registry.factories[name] != nil {
+		panic(fmt.Sprintf("register interrupt type %q: already registered", name))
+	}
+	registry.factories[name] = factory
+}
+
+// New returns a new zero question of the registered type.
+func New(typeName string) (Interrupt, bool) {
+	registry.mu.RLock()
+	factory := registry.factories[typeName]
+	registry.mu.RUnlock()
+	if factory == nil {
+		return nil, false
+	}
+	return factory(), true
+}
+
+// Types returns the names of all registered types, sorted.
+func Types() []string {
+	registry.mu.RLock()
+	defer registry.mu.RUnlock()
+	return slices.Sorted(maps.Keys(registry.factories))
+}
+
+// Rehydrate reads a question back from its serialized form. The error matches [ErrInvalidQuestion].
+func Rehydrate(typeName string, body []byte) (Interrupt, error) {
+	q, ok := New(typeName)
+	if !ok {
+		return nil, &QuestionError{typeName, "", "type is not registered"}
+	}
+	if err := json.Unmarshal(body, q); err != nil {
+		return nil, &QuestionError{typeName, "", "cannot be read back: " + err.Error()}
+	}
+	return q, nil
+}
+
+// Clone returns a deep copy of the question, with its decision where it has one; nil where its type is not registered or
+// does not serialize.
+//
+// The types of this package are copied whole. Another type is copied by serializing it and reading it back; exported
+// fields that are not serialized (`json:"-"`), which is where a decision stands, are copied as well, unexported ones are not.
+func Clone(q Interrupt) Interrupt {
+	if v := reflect.ValueOf(q); q == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil
+	}
+	if _, ok := New(q.TypeName()); !ok {
+		return nil
+	}
+	if c, ok := q.(interface{ clone() Interrupt }); ok {
+		return c.clone()
+	}
+	body, err := q.Serialize()
+	if err != nil {
+		return nil
+	}
+	dup, err := Rehydrate(q.TypeName(), bytes.Clone(body))
+	if err != nil {
+		return nil
+	}
+	copyUnserialized(reflect.ValueOf(dup), reflect.ValueOf(q))
+	return dup
+}
+
+// copyUnserialized copies the exported fields of a struct that JSON passes over.
+func copyUnserialized(dst, src reflect.Value) {
+	if dst.Type() != src.Type() || dst.Kind() != reflect.Pointer || dst.Elem().Kind() != reflect.Struct {
+		return
+	}
+	for i := range dst.Elem().NumField() {
+		if f := dst.Elem().Type().Field(i); f.IsExported() && f.Tag.Get("json") == "-" {
+			dst.Elem().Field(i).Set(deepCopy(src.Elem().Field(i)))
+		}
+	}
+}
+
+// deepCopy copies what pointers, slices, maps and exported struct fields lead to.
+func deepCopy(v reflect.Value) reflect.Value {
+	out := reflect.New(v.Type()).Elem()
+	out.Set(v)
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			out.Set(reflect.New(v.Type().Elem()))
+			out.Elem().Set(deepCopy(v.Elem()))
+		}
+	case reflect.Interface:
+		if !v.IsNil() {
+			out.Set(deepCopy(v.Elem()))
+		}
+	case reflect.Slice:
+		if !v.IsNil() {
+			out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+			for i := range v.Len() {
+				out.Index(i).Set(deepCopy(v.Index(i)))
+			}
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			out.Index(i).Set(deepCopy(v.Index(i)))
+		}
+	case reflect.Map:
+		if !v.IsNil() {
+			out.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
+			for iter := v.MapRange(); iter.Next(); {
+				out.SetMapIndex(iter.Key(), deepCopy(iter.Value()))
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				out.Field(i).Set(deepCopy(v.Field(i)))
+			}
+		}
+	}
+	return out
+}
