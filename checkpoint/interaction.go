@@ -15,8 +15,7 @@ type Interaction struct {
 	Start     Hash            `json:"start,omitzero"`
 	Created   time.Time       `json:"created"`
 	Updated   time.Time       `json:"updated"`
-	Deadline  time.Time       `json:"deadline,omitzero"` // set at the first prompt; zero: none
-	Due       time.Time       `json:"due,omitzero"`      // see [Record.Due]
+	Due       time.Time       `json:"due,omitzero"` // see [Record.Due]
 	Claim     Claim           `json:"claim,omitzero"`
 	Tool      string          `json:"tool"`
 	Version   string          `json:"tool_revision,omitempty"`
@@ -31,7 +30,7 @@ type Round struct {
 	State     json.RawMessage `json:"state,omitempty"` // the handler's private state; nil: none, which is not null
 	Digest    Hash            `json:"digest"`          // of what was shown
 	Asked     time.Time       `json:"asked"`
-	Deadline  time.Time       `json:"deadline,omitzero"` // zero: none
+	Deadline  time.Time       `json:"deadline,omitzero"` // never later than the former round's; zero: none
 	Mint      Mint            `json:"mint"`
 	Answer    *Answer         `json:"answer,omitempty"`
 }

@@ -1,0 +1,204 @@
+package boltstore
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/parley-go/parley/checkpoint"
+)
+
+// Open opens the file of a store, and creates it where there is none (its directory must exist). The caller closes the store.
+//
+// It returns a [*FileError] where the file cannot be used: another process holds it, or it is no file of a store, or damaged, or too new. It never changes such a file;
+// an empty file is no file of a store either. Opening reads the whole file, about a second per GiB; a file of which more than half and more than 64 MiB
+// is free is first rewritten to its true size.
+func Open(path string, opts *Options) (*Store, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	var boot [16]byte
+	if _, err := io.ReadFull(o.Random, boot[:]); err != nil {
+		return nil, fmt.Errorf("open store %q: read randomness for an owner name: %w", path, err)
+	}
+	// A path that is a link must not be replaced by a compaction.
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	} else if o.ReadOnly || !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("open store %q: %w", path, err)
+	} else if err := create(path, &o); err != nil {
+		return nil, fmt.Errorf("create store %q: %w", path, err)
+	}
+	db, err := openDatabase(path, &o)
+	if err != nil {
+		return nil, err
+	}
+	s := newStore(path, hex.EncodeToString(boot[:]), db, &o)
+	if err := s.view(func(t *tables) error { s.floor, err = t.floor(); return err }); err != nil {
+		db.close()
+		return nil, err
+	}
+	s.saved = s.floor
+	if !o.ReadOnly {
+		go s.serve()
+	} else {
+		close(s.stopped)
+	}
+	return s, nil
+}
+
+// openDatabase opens the file twice: to be read, which a damaged or foreign file survives unchanged, and then to be written.
+func openDatabase(path string, o *Options) (*database, error) {
+	if info, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("open store %q: %w", path, err)
+	} else if !info.Mode().IsRegular() || info.Size() == 0 {
+		return nil, &FileError{Path: path, Reason: NotDatabase, Err: errors.New("it is empty, or no regular file")}
+	}
+	if err := checkPages(context.Background(), path); err != nil {
+		return nil, err
+	}
+	reading := *o
+	reading.ReadOnly = true
+	db, err := openBolt(path, &reading)
+	if err != nil {
+		return nil, err
+	}
+	// Now that nobody writes to it: the walk before the lock only spares bbolt what is no database at all.
+	err = checkPages(context.Background(), path)
+	if err == nil {
+		err = guard(path, func() error { return db.bolt.View(func(tx *bolt.Tx) error { return checkFormat(path, tx) }) })
+	}
+	if err == nil && o.ReadOnly {
+		return db, nil
+	}
+	if err := errors.Join(err, db.close()); err != nil {
+		return nil, err
+	}
+	if db, err = openBolt(path, o); err != nil {
+		return nil, err
+	}
+	return compactIfLarge(path, db, o), nil
+}
+
+// A database is a bbolt database with its file, by which it can be let go of when bbolt is in no state to close it.
+type database struct {
+	bolt  *bolt.DB
+	file  *os.File
+	stuck bool // a transaction could not be ended; bbolt's own Close would wait for it for ever
+}
+
+// close closes the database and lets go of its file.
+func (d *database) close() error {
+	if d.stuck {
+		return d.file.Close()
+	}
+	return d.bolt.Close()
+}
+
+// openBolt opens an existing file and takes its lock.
+func openBolt(path string, o *Options) (*database, error) {
+	db := &database{}
+	set := o.bolt()
+	set.OpenFile = func(name string, flag int, mode os.FileMode) (file *os.File, err error) {
+		db.file, err = os.OpenFile(name, flag&^os.O_CREATE, mode)
+		return db.file, err
+	}
+	err := guard(path, func() (err error) {
+		db.bolt, err = bolt.Open(path, 0o600, set)
+		return err
+	})
+	var damaged *FileError
+	switch {
+	case errors.As(err, &damaged):
+		db.file.Close() // bbolt did not come to it
+		return nil, err
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, &FileError{Path: path, Reason: Held, Err: fmt.Errorf("by %s", holder(path))}
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrVersionMismatch), errors.Is(err, bolterrors.ErrChecksum):
+		return nil, &FileError{Path: path, Reason: NotDatabase, Err: err}
+	case err != nil:
+		return nil, fmt.Errorf("open store %q: %w", path, err)
+	}
+	// While this process waited for the lock, its former holder may have put a compacted file in the place of this one.
+	now, err := os.Stat(path)
+	if err == nil {
+		var mine os.FileInfo
+		if mine, err = db.file.Stat(); err == nil && os.SameFile(now, mine) {
+			return db, nil
+		}
+	}
+	if err = errors.Join(err, db.close()); err != nil {
+		return nil, fmt.Errorf("open store %q: %w", path, err)
+	}
+	return nil, &FileError{Path: path, Reason: Held, Err: errors.New("by another process, which replaced it")}
+}
+
+// create makes an empty store beside the path and then gives it that name, so that a file at the path is always whole.
+func create(path string, o *Options) error {
+	temp, err := tempBeside(path, "new")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp)
+	set := o.bolt()
+	set.InitialMmapSize = 0
+	db, err := bolt.Open(temp, 0o600, set)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(db.Update(createFormat), db.Close()); err != nil {
+		return err
+	}
+	if err := publish(temp, path); err != nil {
+		return err
+	}
+	return syncDir(path)
+}
+
+// publish gives the file its name, unless there is one by that name, which is then as good.
+func publish(temp, path string) error {
+	err := os.Link(temp, path)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	// A file system without hard links: whoever creates the empty file replaces it.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Rename(temp, path))
+}
+
+func tempBeside(path, purpose string) (string, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"."+purpose+"-*")
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), f.Close()
+}
+
+// holder says who holds the file's lock, as far as that can be known.
+func holder(path string) string {
+	pid := lockHolder(path)
+	switch pid {
+	case 0:
+		return "another process"
+	case os.Getpid():
+		return "this very process, which opened it before"
+	}
+	return fmt.Sprintf("process %d", pid)
+}
+
+var _ checkpoint.Store = (*Store)(nil)

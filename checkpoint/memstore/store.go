@@ -1,0 +1,138 @@
+package memstore
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/internal/watch"
+)
+
+var (
+	_ checkpoint.Store   = (*Store)(nil)
+	_ checkpoint.Watcher = (*Store)(nil)
+)
+
+// Options configure a store. Nil Options and the zero Options are the defaults.
+type Options struct {
+	// Random is where the names of owners come from; nil means crypto/rand.Reader. It is read once, by New.
+	Random io.Reader
+}
+
+// A Store holds records in memory. It is safe for concurrent use, needs no closing, and never fails after a first successful
+// [Store.Join]. The zero Store is not usable: make one with [New].
+type Store struct {
+	boot    string // the first part of every owner's name
+	bootErr error  // why there is no boot
+	hub     watch.Hub
+
+	mu      sync.RWMutex
+	index   index
+	ledger  *checkpoint.Ledger // nil before the first Join
+	members map[string]bool    // the owners that are alive
+	joined  uint64             // how many ever joined
+	floor   time.Time          // the latest time that was committed
+}
+
+// New returns an empty store. An error of opts.Random is reported by [Store.Join].
+func New(opts *Options) *Store {
+	random := io.Reader(rand.Reader)
+	if opts != nil && opts.Random != nil {
+		random = opts.Random
+	}
+	s := &Store{index: newIndex(), members: make(map[string]bool)}
+	var boot [16]byte
+	if _, err := io.ReadFull(random, boot[:]); err != nil {
+		s.bootErr = fmt.Errorf("read randomness for an owner name: %w", err)
+	}
+	s.boot = hex.EncodeToString(boot[:])
+	return s
+}
+
+// Load implements [checkpoint.Store].
+func (s *Store) Load(ctx context.Context, id checkpoint.ID) (checkpoint.Record, error) {
+	if err := ctx.Err(); err != nil {
+		return checkpoint.Record{}, err
+	}
+	s.mu.RLock()
+	r := s.index.records[id]
+	s.mu.RUnlock()
+	if r == nil {
+		return checkpoint.Record{}, fmt.Errorf("load record %s: %w", id, checkpoint.ErrNotFound)
+	}
+	return copyOut(r), nil
+}
+
+// Find implements [checkpoint.Store].
+func (s *Store) Find(ctx context.Context, start checkpoint.Hash) (checkpoint.Record, error) {
+	if err := ctx.Err(); err != nil {
+		return checkpoint.Record{}, err
+	}
+	s.mu.RLock()
+	r := s.index.starts[start]
+	s.mu.RUnlock()
+	if r == nil {
+		return checkpoint.Record{}, fmt.Errorf("find record by start hash: %w", checkpoint.ErrNotFound)
+	}
+	return copyOut(r), nil
+}
+
+// Commit implements [checkpoint.Store]. It returns an error that is no [*checkpoint.ConflictError] only where ctx has ended or the batch is
+// malformed, and has written nothing then.
+func (s *Store) Commit(ctx context.Context, b *checkpoint.Batch) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := checkBatch(b); err != nil {
+		return err
+	}
+	records := make([]*checkpoint.Record, len(b.Puts))
+	for i, p := range b.Puts {
+		r := copyOut(&p.Record)
+		r.Due = r.Due.UTC()
+		records[i] = &r
+	}
+	if err := s.apply(b, records); err != nil {
+		return err
+	}
+	s.hub.Changed(b)
+	return nil
+}
+
+func (s *Store) apply(b *checkpoint.Batch, records []*checkpoint.Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.index.check(b); err != nil {
+		return err
+	}
+	// Deletes come first, so that a start hash they free can be taken by a put beside them.
+	for _, d := range b.Deletes {
+		s.index.remove(s.index.records[d.ID])
+	}
+	for _, r := range records {
+		s.index.remove(s.index.records[r.ID])
+	}
+	for _, r := range records {
+		s.index.add(r)
+	}
+	if b.Time.After(s.floor) {
+		s.floor = b.Time
+	}
+	return nil
+}
+
+// Watch implements [checkpoint.Watcher].
+func (s *Store) Watch(id checkpoint.ID) (<-chan struct{}, func()) { return s.hub.Watch(id) }
+
+// copyOut copies a record with its data. A stored record is never changed, only replaced, so it can be copied without the mutex.
+func copyOut(r *checkpoint.Record) checkpoint.Record {
+	out := *r
+	out.Data = slices.Clone(r.Data)
+	return out
+}

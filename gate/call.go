@@ -1,0 +1,71 @@
+package gate
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/interrupt"
+)
+
+// A Call is one request to run a tool, or to go on with one. Scope, Session, StartID and Facilities are the host's grant: the host takes them from
+// what it authenticated itself, never from a request ID, an untrusted header or metadata (R24).
+type Call struct {
+	Tool      string
+	Arguments json.RawMessage // a JSON object; the same in every request of an interaction
+	// Scope is the host's key for the authenticated principal. It must not be empty.
+	Scope string
+	// Session is the host's or transport's name for the conversation. It must not be empty.
+	Session string
+	// StartID is a stable key for one piece of work, of the scope; empty for none. A call that comes again with it joins what it started.
+	StartID string
+	// Facilities are the ways in which this host can really ask. Without any, nothing is asked.
+	Facilities []interrupt.Facility
+
+	// Token continues the interaction it was given out for. Answers answer the round of the token; without them the request stands for the
+	// answer that is recorded already, or looks again at the open prompt.
+	Token   Token
+	Answers Answers
+}
+
+// Answers holds one payload for every question of a prompt, by question id. They are recorded whole or not at all (R18).
+type Answers map[string]json.RawMessage
+
+// An Outcome is what a request brought: a result, or a prompt for a person.
+type Outcome struct {
+	// Interaction is the recorded interaction; zero where a tool finished without one.
+	Interaction checkpoint.ID
+	Result      json.RawMessage
+	// Prompt is set where a person is needed. The caller puts it to them and comes again with its token and the answers.
+	Prompt *Prompt
+	// Elsewhere is set where the call's host cannot show the prompt but said that it is answered out of band: the caller comes
+	// again, or waits, without an answer.
+	Elsewhere bool
+}
+
+// A Prompt is what one round shows to a person. It is the receiver's own copy.
+type Prompt struct {
+	Interaction checkpoint.ID
+	Round       int
+	Tool        string
+	Title       string // of the tool
+	// Arguments are those the tool will run with, in canonical form, the masked ones replaced. They are part of what the person decides on.
+	Arguments json.RawMessage
+	Questions []Question
+	// Expires is when the prompt can no longer be answered; zero: never.
+	Expires time.Time
+	// Token continues from here. It is empty in a listing: only the caller gets it.
+	Token Token
+}
+
+// A Question is one interrupt of a prompt.
+type Question struct {
+	ID   string // unique over the ledger; the "interruptId" of an answer
+	Type string
+	Body json.RawMessage // as the interrupt serialized itself
+}
+
+// Interrupt returns the question as a value of its registered type. The error matches [interrupt.ErrInvalidQuestion].
+func (q Question) Interrupt() (interrupt.Interrupt, error) {
+	return interrupt.Rehydrate(q.Type, q.Body)
+}

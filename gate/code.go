@@ -1,0 +1,105 @@
+package gate
+
+import (
+	"fmt"
+
+	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/interrupt"
+)
+
+// A Code says how a request ended that brought neither a result nor a prompt. The set is closed. Codes are errors themselves, so that
+// callers branch with errors.Is(err, gate.ErrBusy), also on an [*Error] that was rebuilt from a stored or transmitted code.
+type Code string
+
+// The codes (R36).
+const (
+	ErrConfirmationRequired Code = "confirmation_required" // a person is needed and this host cannot ask one
+	ErrBusy                 Code = "busy"                  // another request is at it, or there is no room; try again
+	ErrInteractionLimit     Code = "interaction_limit"     // the tool asked more often than it may
+	ErrExpired              Code = "expired"               // the deadline passed
+	ErrInvalidArguments     Code = "invalid_arguments"     // the arguments do not fit the tool
+	ErrInvalidQuestion      Code = "invalid_question"      // the tool raised something that cannot be shown
+	ErrInvalidAnswer        Code = "invalid_answer"        // the answer does not fit; the question stays open
+	ErrAnswerConflict       Code = "answer_conflict"       // the round was answered otherwise
+	ErrAlreadyAnswered      Code = "already_answered"      // the round was answered otherwise, by another road
+	ErrAlreadyCompleted     Code = "already_completed"     // the work is done; its result is not kept
+	ErrInvalidContinuation  Code = "invalid_continuation"  // the token is not good for this request
+	ErrRevisionChanged      Code = "revision_changed"      // the tool changed since it asked
+	ErrUnsupportedForm      Code = "unsupported_form"      // the host cannot show a form of that kind
+	ErrTooLarge             Code = "too_large"             // an input is over its bound
+	ErrUnknownTool          Code = "unknown_tool"          // there is no such tool
+	ErrUnauthorized         Code = "unauthorized"          // the principal may not
+	ErrStartUnknown         Code = "start_unknown"         // the start ID was never used
+	ErrStartConflict        Code = "start_conflict"        // the start ID was used for something else
+	ErrRejected             Code = "rejected"              // the person chose to reject
+	ErrDeclined             Code = "declined"              // the person declined to answer
+	ErrCancelled            Code = "cancelled"             // the person broke off
+	ErrFailed               Code = "failed"                // the tool failed
+	ErrRecoveryOnly         Code = "recovery_only"         // the tool asked while it was to recover
+	ErrOutcomeUnknown       Code = "outcome_unknown"       // an attempt was made and may have had its effects
+	ErrUnavailable          Code = "unavailable"           // the store or the gate serves nothing now; try again
+)
+
+// Error returns the code.
+func (c Code) Error() string { return string(c) }
+
+// Retryable reports whether the same request can help later, without anybody doing anything else.
+func (c Code) Retryable() bool { return c == ErrBusy || c == ErrUnavailable }
+
+// An Error is a [Code] with public words. Nothing in its text is private: no cause, no argument, no answer, no token.
+type Error struct {
+	Code    Code
+	Message string
+	Link    string // of the tool's own failure or guidance; may be empty
+	// Interaction is the recorded interaction, zero where there is none.
+	Interaction checkpoint.ID
+	// Ended is the recorded code of the last attempt, where Code is ErrOutcomeUnknown or ErrAlreadyCompleted and it is known.
+	Ended Code
+
+	cause error
+}
+
+func (e *Error) Error() string {
+	if e.Message == "" {
+		return string(e.Code)
+	}
+	return string(e.Code) + ": " + e.Message
+}
+
+// Is reports whether target is the error's code, or the published sentinel or person's decision that stands for it.
+func (e *Error) Is(target error) bool {
+	switch target {
+	case interrupt.ErrInvalidPayload:
+		return e.Code == ErrInvalidAnswer
+	case interrupt.ErrInterruptNotFound:
+		return e.Code == ErrInvalidContinuation
+	case interrupt.ErrInvalidQuestion:
+		return e.Code == ErrInvalidQuestion
+	case interrupt.ErrRejected:
+		return e.Code == ErrRejected
+	case interrupt.ErrDeclined:
+		return e.Code == ErrDeclined
+	case interrupt.ErrCancelled:
+		return e.Code == ErrCancelled
+	}
+	return target == error(e.Code)
+}
+
+// Unwrap returns the private cause, for the host in this process only; it may be nil.
+func (e *Error) Unwrap() error { return e.cause }
+
+func fail(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// because adds the private cause.
+func (e *Error) because(cause error) *Error {
+	e.cause = cause
+	return e
+}
+
+// on names the interaction.
+func (e *Error) on(id checkpoint.ID) *Error {
+	e.Interaction = id
+	return e
+}

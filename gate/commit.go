@@ -1,0 +1,148 @@
+package gate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/parley-go/parley/checkpoint"
+)
+
+// What a commit turned out to be.
+type verdict int
+
+const (
+	applied  verdict = iota
+	conflict         // somebody else's write came first; nothing was written
+	lapsed           // this gate has left the store; nothing was written
+	unknown          // it may be written, or may still be
+)
+
+// commitTimeout bounds a commit that never returns; its outcome is unknown then.
+const commitTimeout = 30 * time.Second
+
+// commit writes next where prev is what the store holds, durably. A commit whose outcome is not known is settled by reading
+// back (R25). The caller's context does not break it off: half of a commit is no state to be in.
+func (g *Gate) commit(ctx context.Context, prev, next *checkpoint.Interaction) (verdict, error) {
+	batch, err := g.batch(prev, next)
+	if err != nil {
+		return conflict, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer cancel()
+	switch err := g.store.Commit(ctx, batch); {
+	case err == nil:
+		return applied, nil
+	case errors.Is(err, checkpoint.ErrLapsed):
+		return lapsed, err
+	case errors.Is(err, checkpoint.ErrReadOnly):
+		return conflict, err
+	case isConflict(err):
+		// A commit of the same batch before this one may have come through after all.
+		return g.settle(ctx, batch.Puts[0].Record, conflict), err
+	default:
+		return g.settle(ctx, batch.Puts[0].Record, unknown), err
+	}
+}
+
+func (g *Gate) batch(prev, next *checkpoint.Interaction) (*checkpoint.Batch, error) {
+	record, err := checkpoint.Encode(next)
+	if err != nil {
+		return nil, err
+	}
+	return &checkpoint.Batch{
+		Time: next.Updated, Owner: g.member.Owner(),
+		Puts: []checkpoint.Put{{Record: record, Epoch: prev.Claim.Epoch}},
+	}, nil
+}
+
+func isConflict(err error) bool {
+	var c *checkpoint.ConflictError
+	return errors.As(err, &c)
+}
+
+// settle reads back a record that may have been written. unless is what it is where that cannot be told.
+func (g *Gate) settle(ctx context.Context, wrote checkpoint.Record, unless verdict) verdict {
+	stored, err := g.store.Load(ctx, wrote.ID)
+	switch {
+	case err != nil:
+		return unless
+	case stored.Revision == wrote.Revision && bytes.Equal(stored.Data, wrote.Data):
+		return applied
+	case stored.Revision < wrote.Revision: // not seen; it may still land
+		return unless
+	default:
+		return conflict
+	}
+}
+
+// mark records an ending. It is visible at once and durable with a later commit; nobody waits for it (R25). Only where
+// the claim was lost does it matter to the caller.
+func (g *Gate) mark(ctx context.Context, prev, next *checkpoint.Interaction) verdict {
+	batch, err := g.batch(prev, next)
+	if err != nil {
+		g.log.ErrorContext(ctx, "ending not recorded", "interaction", next.ID, "error", err)
+		return unknown
+	}
+	batch.Lazy = true
+	return g.markBatch(ctx, batch)
+}
+
+func (g *Gate) markBatch(ctx context.Context, batch *checkpoint.Batch) verdict {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer cancel()
+	err := g.store.Commit(ctx, batch)
+	id := batch.Puts[0].Record.ID
+	switch {
+	case err == nil:
+		return applied
+	case isConflict(err):
+		if g.settle(ctx, batch.Puts[0].Record, conflict) == applied {
+			return applied
+		}
+		g.log.WarnContext(ctx, "ending not recorded: the claim was lost", "interaction", id)
+		return conflict
+	case errors.Is(err, checkpoint.ErrLapsed):
+		g.log.WarnContext(ctx, "ending not recorded: this gate has left the store", "interaction", id)
+		return lapsed
+	case errors.Is(err, checkpoint.ErrReadOnly):
+		return conflict
+	}
+	g.log.WarnContext(ctx, "ending not recorded yet", "interaction", id, "error", err)
+	g.owed.add(batch)
+	return unknown
+}
+
+// owed keeps the marks that the store refused for a passing reason.
+type owed struct {
+	mu      sync.Mutex
+	batches []*checkpoint.Batch
+}
+
+// maxOwed bounds what is kept while a store is down; a mark that is dropped costs a recovery.
+const maxOwed = 1024
+
+func (o *owed) add(batch *checkpoint.Batch) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.batches) < maxOwed {
+		o.batches = append(o.batches, batch)
+	}
+}
+
+func (o *owed) take() []*checkpoint.Batch {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	batches := o.batches
+	o.batches = nil
+	return batches
+}
+
+// pay writes the marks that are owed.
+func (g *Gate) pay(ctx context.Context) {
+	for _, batch := range g.owed.take() {
+		g.markBatch(ctx, batch)
+	}
+}

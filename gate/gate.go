@@ -1,0 +1,136 @@
+package gate
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/parley-go/parley/checkpoint"
+)
+
+// A Gate enforces the rules over one store. It is safe for concurrent use; several gates, in one process or many, may stand
+// on one store. Its own methods are those of the face named "".
+type Gate struct {
+	*Face
+
+	opts   *Options
+	store  checkpoint.Store
+	member checkpoint.Member
+	ledger [16]byte
+	index  []byte // the key of index hashes; the ledger's own, so that it outlives every ring
+	tools  map[string]*Tool
+	ring   atomic.Pointer[ring]
+	log    *slog.Logger
+
+	life   *lifetime
+	claims claims
+	owed   owed
+	sweeps sweeps
+}
+
+// Open opens a gate on a store. The store stays the caller's: close it after the gate.
+func Open(ctx context.Context, store checkpoint.Store, opts *Options) (*Gate, error) {
+	o, err := opts.complete()
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRing(o.Keys)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gate{opts: o, store: store, tools: map[string]*Tool{}, log: o.Logger, life: newLifetime()}
+	g.ring.Store(&r)
+	for _, tool := range o.Tools {
+		if err := tool.Validate(); err != nil {
+			return nil, fmt.Errorf("open gate: %w", err)
+		}
+		if g.tools[tool.name] != nil {
+			return nil, fmt.Errorf("open gate: tool %q is there twice", tool.name)
+		}
+		g.tools[tool.name] = tool
+	}
+	if err := g.join(ctx); err != nil {
+		return nil, fmt.Errorf("open gate: %w", err)
+	}
+	g.Face = &Face{gate: g, life: newLifetime()}
+	return g, nil
+}
+
+// ledgerMeta is the gate's own part of a ledger.
+type ledgerMeta struct {
+	V        int    `json:"v"`
+	IndexKey []byte `json:"indexKey"`
+}
+
+func (g *Gate) join(ctx context.Context) error {
+	proposed := checkpoint.Ledger{}
+	key := make([]byte, keySize)
+	if _, err := io.ReadFull(g.opts.Random, proposed.ID[:]); err != nil {
+		return fmt.Errorf("read randomness for a ledger: %w", err)
+	}
+	if _, err := io.ReadFull(g.opts.Random, key); err != nil {
+		return fmt.Errorf("read randomness for a ledger: %w", err)
+	}
+	var err error
+	if proposed.Meta, err = json.Marshal(ledgerMeta{1, key}); err != nil {
+		return err
+	}
+	ledger, member, err := g.store.Join(ctx, proposed)
+	if err != nil {
+		return err
+	}
+	var meta ledgerMeta
+	if err := json.Unmarshal(ledger.Meta, &meta); err != nil || meta.V != 1 || len(meta.IndexKey) != keySize {
+		return errors.Join(fmt.Errorf("read ledger %x: its meta data is not of version 1", ledger.ID), err, member.Leave())
+	}
+	g.member, g.ledger, g.index = member, ledger.ID, meta.IndexKey
+	return nil
+}
+
+// SetKeys replaces the key ring. Tokens of a key that is no longer there are invalid at once.
+func (g *Gate) SetKeys(keys [][]byte) error {
+	r, err := newRing(keys)
+	if err != nil {
+		return err
+	}
+	g.ring.Store(&r)
+	return nil
+}
+
+// Close shuts the gate down with all its faces. From its beginning on there are no new requests and no new prompts; requests that are running are
+// waited for. Where ctx ends first, their handlers' contexts are cancelled and their claims given up, so that another gate can take them over, and
+// Close returns ctx's error. The store stays open.
+func (g *Gate) Close(ctx context.Context) error {
+	g.Face.life.begin()
+	err := g.life.close(ctx)
+	if !g.opts.ReadOnly && err == nil {
+		g.pay(ctx)
+	}
+	g.life.end()
+	return errors.Join(err, g.member.Leave())
+}
+
+// now is the store's time, in what is recorded of it.
+func (g *Gate) now() time.Time {
+	return g.member.Now(g.opts.Now()).UTC().Truncate(time.Millisecond)
+}
+
+// hash is the keyed digest of a list of words, under which a store finds records.
+func (g *Gate) hash(words ...string) checkpoint.Hash {
+	mac := hmac.New(sha256.New, g.index)
+	for _, word := range words {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(word)))
+		mac.Write(size[:])
+		mac.Write([]byte(word))
+	}
+	return checkpoint.Hash(mac.Sum(nil))
+}

@@ -1,0 +1,139 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/parley-go/parley/checkpoint"
+)
+
+// A Summary is where an interaction stands. It holds no token and is the receiver's own copy.
+type Summary struct {
+	ID      checkpoint.ID
+	Status  checkpoint.Status
+	Tool    string
+	Created time.Time
+	Updated time.Time
+	// Prompt is the latest round's, without its token; nil before the first.
+	Prompt *Prompt
+	// Attempts counts the runs of the handler for the latest answer.
+	Attempts int
+	// Code and Message are how it ended, where it did: no code for success.
+	Code    Code
+	Message string
+	// Problem is set where the record cannot be read; all fields but ID and Status are zero then.
+	Problem error
+}
+
+// A ListQuery selects interactions.
+type ListQuery struct {
+	// Scope is whose interactions are listed. AllScopes lists everybody's: it is for an operator, and the host decides who is one.
+	Scope     string
+	AllScopes bool
+	Statuses  []checkpoint.Status // default: those that are not ended
+	After     string              // the Next of the page before
+	Limit     int                 // default 100
+}
+
+// A ListPage is one page of a listing. Next is empty on the last one.
+type ListPage struct {
+	Interactions []Summary
+	Next         string
+}
+
+// List returns interactions page by page, oldest first within a scope (V2). Nothing runs. An interaction that cannot be read is in
+// the list with its Problem.
+func (f *Face) List(ctx context.Context, q ListQuery) (ListPage, error) {
+	ctx, done, err := f.enter(ctx)
+	if err != nil {
+		return ListPage{}, err
+	}
+	defer done()
+	g := f.gate
+	query := checkpoint.Query{Statuses: q.Statuses, After: q.After, Limit: q.Limit}
+	switch {
+	case q.AllScopes && q.Scope != "":
+		return ListPage{}, fail(ErrInvalidArguments, "list: a scope and all scopes are asked for at once")
+	case q.Scope != "":
+		query.Scope = g.hash("scope", q.Scope)
+	case !q.AllScopes:
+		return ListPage{}, fail(ErrUnauthorized, "the host names no scope")
+	}
+	if len(query.Statuses) == 0 {
+		query.Statuses = []checkpoint.Status{checkpoint.Started, checkpoint.Open, checkpoint.Answered, checkpoint.Running}
+	}
+	g.sweep(ctx)
+	page, err := g.store.List(ctx, query)
+	if err != nil {
+		return ListPage{}, g.unavailable(ctx, "list", err)
+	}
+	list := ListPage{Next: page.Next}
+	for _, record := range page.Records {
+		list.Interactions = append(list.Interactions, g.summary(record))
+	}
+	return list, nil
+}
+
+// Inspect returns where the interaction of a start ID stands (V1), or ErrStartUnknown. Nothing runs and nothing is written.
+func (f *Face) Inspect(ctx context.Context, scope, startID string) (Summary, error) {
+	ctx, done, err := f.enter(ctx)
+	if err != nil {
+		return Summary{}, err
+	}
+	defer done()
+	g := f.gate
+	if scope == "" {
+		return Summary{}, fail(ErrUnauthorized, "the host names no scope")
+	}
+	if startID == "" {
+		return Summary{}, fail(ErrStartUnknown, "the start id is empty")
+	}
+	record, err := g.store.Find(ctx, g.hash("start", scope, startID))
+	if errors.Is(err, checkpoint.ErrNotFound) {
+		return Summary{}, fail(ErrStartUnknown, "start id %.80q was never used", startID)
+	}
+	if err != nil {
+		return Summary{}, g.unavailable(ctx, "find start id", err)
+	}
+	return g.summary(record), nil
+}
+
+// InspectID is [Face.Inspect] by interaction id. One of another scope is not told from one that does not exist.
+func (f *Face) InspectID(ctx context.Context, scope string, id checkpoint.ID) (Summary, error) {
+	ctx, done, err := f.enter(ctx)
+	if err != nil {
+		return Summary{}, err
+	}
+	defer done()
+	g := f.gate
+	record, err := g.store.Load(ctx, id)
+	if errors.Is(err, checkpoint.ErrNotFound) || err == nil && record.Scope != g.hash("scope", scope) {
+		return Summary{}, fail(ErrInvalidContinuation, "there is no such interaction")
+	}
+	if err != nil {
+		return Summary{}, g.unavailable(ctx, "load interaction", err)
+	}
+	return g.summary(record), nil
+}
+
+// summary shows an overdue interaction as the expired one that it is, whether or not a sweep has marked it.
+func (g *Gate) summary(record checkpoint.Record) Summary {
+	in, err := checkpoint.Decode(record)
+	if err != nil {
+		return Summary{ID: record.ID, Status: record.Status, Problem: err}
+	}
+	s := Summary{
+		ID: in.ID, Status: in.Status, Tool: in.Tool, Created: in.Created, Updated: in.Updated, Attempts: int(in.Claim.Attempt),
+	}
+	if len(in.Rounds) > 0 {
+		s.Prompt = g.prompt(in, g.tools[in.Tool])
+	}
+	if overdue(in, 0, g.now()) {
+		s.Status = checkpoint.Expired
+	}
+	if in.Ending != nil {
+		s.Code, s.Message = Code(in.Ending.Code), in.Ending.Message
+	}
+	return s
+}

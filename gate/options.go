@@ -1,0 +1,151 @@
+package gate
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/parley-go/parley/checkpoint"
+)
+
+// NoExpiry as [Options.Lifetime] lets interactions wait for ever.
+const NoExpiry time.Duration = -1
+
+// Options are the options of a gate. But for Keys the zero field is the documented default.
+type Options struct {
+	// Tools are the tools of the gate.
+	Tools []*Tool
+	// Keys are the secrets of tokens, 32 bytes or more each: the first mints, all verify. Required; see [KeyFile] and [NewKey]. Gates that serve
+	// the same conversations have the same.
+	Keys [][]byte
+	// Authorize is the host's check of every request, made before anything is looked up. Scope and session of the call are what it
+	// granted already; an error refuses the request with ErrUnauthorized. Default: granted.
+	Authorize func(ctx context.Context, call Call) error
+	// AuthorizeAnswer decides on an answer that comes by another road than the caller's. Default: only the interaction's own
+	// scope may answer.
+	AuthorizeAnswer func(ctx context.Context, a Answerer) error
+	// Lifetime is how long an interaction can wait for people, counted from its first prompt. Default: ten minutes; NoExpiry: for ever.
+	Lifetime time.Duration
+	// Retention is how long an ended interaction is kept. Default: 24 hours.
+	Retention time.Duration
+	// MaxPrompts is how many prompts one interaction may show. Default: 10.
+	MaxPrompts int
+	// Limits bound what comes in.
+	Limits Limits
+	// ReadOnly makes a gate that shows and confirms what is recorded and runs nothing.
+	ReadOnly bool
+	// PollInterval is how often Wait looks again where nothing woke it. Default: one second.
+	PollInterval time.Duration
+	// Logger gets what the host should know and no caller may, without tokens, arguments and answers. Default: slog.Default().
+	Logger *slog.Logger
+	// Now and Random are the clock and the randomness. Default: time.Now and crypto/rand.
+	Now    func() time.Time
+	Random io.Reader
+}
+
+// An Answerer wants to answer a prompt by another road than the caller's.
+type Answerer struct {
+	Scope       string
+	SameScope   bool   // whether it is the interaction's
+	By          string // who, in the host's words
+	Face        string
+	Interaction checkpoint.ID
+	Tool        string
+}
+
+// Limits bound what comes in, in bytes where nothing else is said. What is over a bound is refused with ErrTooLarge, except
+// where it makes a question or an answer invalid.
+type Limits struct {
+	Arguments int // default 1 MiB
+	Answer    int // of all payloads of one request together; default 256 KiB
+	Prompt    int // of what one prompt shows, arguments included; default 1 MiB
+	State     int // private state of a prompt; default 256 KiB
+	Result    int // a kept result; a larger one is not kept; default 64 KiB
+	Questions int // in one prompt; default 16
+	Options   int // of one question; default 256
+	Name      int // scope, session, start ID, key; default 1 KiB
+	Depth     int // of JSON; default 64
+}
+
+func (l *Limits) setDefaults() {
+	for _, d := range []struct {
+		field *int
+		value int
+	}{
+		{&l.Arguments, 1 << 20}, {&l.Answer, 256 << 10}, {&l.Prompt, 1 << 20}, {&l.State, 256 << 10}, {&l.Result, 64 << 10},
+		{&l.Questions, 16}, {&l.Options, 256}, {&l.Name, 1 << 10}, {&l.Depth, 64},
+	} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+}
+
+// complete returns the options with every default filled in, or what is wrong with them.
+func (o *Options) complete() (*Options, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	c := *o
+	c.Limits.setDefaults()
+	if c.Lifetime == 0 {
+		c.Lifetime = 10 * time.Minute
+	}
+	if c.Retention == 0 {
+		c.Retention = 24 * time.Hour
+	}
+	if c.MaxPrompts == 0 {
+		c.MaxPrompts = 10
+	}
+	if c.PollInterval == 0 {
+		c.PollInterval = time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Random == nil {
+		c.Random = rand.Reader
+	}
+	if c.AuthorizeAnswer == nil {
+		c.AuthorizeAnswer = ownScopeOnly
+	}
+	return &c, c.validate()
+}
+
+// maxRounds is what fits into a token.
+const maxRounds = 1<<16 - 1
+
+func (o *Options) validate() error {
+	switch {
+	case o.Lifetime < 0 && o.Lifetime != NoExpiry:
+		return fmt.Errorf("open gate: lifetime %v is negative", o.Lifetime)
+	case o.Retention < 0:
+		return fmt.Errorf("open gate: retention %v is negative", o.Retention)
+	case o.MaxPrompts < 1 || o.MaxPrompts > maxRounds:
+		return fmt.Errorf("open gate: max prompts %d is not between 1 and %d", o.MaxPrompts, maxRounds)
+	case o.PollInterval < 0:
+		return fmt.Errorf("open gate: poll interval %v is negative", o.PollInterval)
+	}
+	for _, n := range []int{
+		o.Limits.Arguments, o.Limits.Answer, o.Limits.Prompt, o.Limits.State, o.Limits.Result, o.Limits.Questions,
+		o.Limits.Options, o.Limits.Name, o.Limits.Depth,
+	} {
+		if n < 0 {
+			return fmt.Errorf("open gate: limit %d is negative", n)
+		}
+	}
+	return nil
+}
+
+func ownScopeOnly(_ context.Context, a Answerer) error {
+	if !a.SameScope {
+		return fmt.Errorf("answer interaction %s: it is of another scope", a.Interaction)
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package gate
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/interrupt"
+)
+
+// masked stands for an argument that is not shown.
+const masked = `"[hidden]"`
+
+// makeRound snapshots what a handler asked (R8) and checks all that can be checked before it is stored. What is wrong with it is ErrInvalidQuestion, or
+// ErrTooLarge; whether the host can show it is not looked at here.
+func (r *request) makeRound(in *checkpoint.Interaction, asked interrupt.Classification, now time.Time) (checkpoint.Round, *Error) {
+	limits := r.gate.opts.Limits
+	if n := len(asked.Questions); n > limits.Questions {
+		return checkpoint.Round{}, fail(ErrInvalidQuestion, "a prompt has %d questions, the limit is %d", n, limits.Questions)
+	}
+	if n := len(asked.State); n > limits.State {
+		return checkpoint.Round{}, fail(ErrTooLarge, "private state has %d bytes, the limit is %d", n, limits.State)
+	}
+	round := checkpoint.Round{State: asked.State, Asked: now, Deadline: r.deadline(now)}
+	keys := usedKeys(in)
+	size := len(r.args)
+	for i, q := range asked.Questions {
+		snapshot, err := interrupt.Snapshot(q)
+		if err != nil {
+			return checkpoint.Round{}, fail(ErrInvalidQuestion, "%v", err).because(hideInterrupts(err))
+		}
+		question, e := r.makeQuestion(q, snapshot, keys)
+		if e != nil {
+			return checkpoint.Round{}, e
+		}
+		question.ID = in.ID.String() + "." + strconv.Itoa(len(in.Rounds)+1) + "." + strconv.Itoa(i+1)
+		round.Questions = append(round.Questions, question)
+		size += len(question.Body)
+		if snapshot.Lifetime > 0 {
+			round.Deadline = earlier(round.Deadline, now.Add(snapshot.Lifetime))
+		}
+	}
+	if size > limits.Prompt {
+		return checkpoint.Round{}, fail(ErrTooLarge, "a prompt with its arguments has %d bytes, the limit is %d", size, limits.Prompt)
+	}
+	round.Digest = promptDigest(in, round.Questions)
+	round.Mint = r.mint(0)
+	return round, nil
+}
+
+func (r *request) makeQuestion(q interrupt.Interrupt, s interrupt.Question, keys map[string]bool) (checkpoint.Question, *Error) {
+	limits := r.gate.opts.Limits
+	none := checkpoint.Question{}
+	if len(s.Key) > limits.Name || !utf8.ValidString(s.Key) {
+		return none, fail(ErrInvalidQuestion, "%s question: the key must be valid UTF-8 of at most %d bytes", s.Type, limits.Name)
+	}
+	if s.Key != "" && keys[s.Type+"\x00"+s.Key] {
+		return none, fail(ErrInvalidQuestion, "%s question: key %.64q was used before in this interaction", s.Type, s.Key)
+	}
+	if s.Key != "" {
+		keys[s.Type+"\x00"+s.Key] = true
+	}
+	body := s.Body
+	if n := options(q); n > limits.Options {
+		return none, fail(ErrInvalidQuestion, "%s question: it has %d options, the limit is %d", s.Type, n, limits.Options)
+	}
+	if permission, ok := q.(*interrupt.ToolPermissionInterrupt); ok {
+		var err error
+		if body, err = onceOnly(permission); err != nil {
+			return none, fail(ErrInvalidQuestion, "%v", err)
+		}
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, body); err != nil {
+		return none, fail(ErrInvalidQuestion, "%s question: %v", s.Type, err)
+	}
+	return checkpoint.Question{Type: s.Type, Key: s.Key, Body: compact.Bytes(), Digest: s.Digest}, nil
+}
+
+// onceOnly leaves out the options that would have to be remembered: decisions are not remembered here, and an "always" that
+// is asked again tomorrow is a lie (R9).
+func onceOnly(p *interrupt.ToolPermissionInterrupt) ([]byte, error) {
+	once := interrupt.ToolPermissionInterrupt{ToolName: p.ToolName, Title: p.Title}
+	once.Options = slices.DeleteFunc(slices.Clone(p.Options), func(o interrupt.PermissionOption) bool {
+		return o.Kind == interrupt.PermissionAllowAlways || o.Kind == interrupt.PermissionRejectAlways
+	})
+	if len(once.Options) == 0 {
+		return nil, &interrupt.QuestionError{
+			Type: p.TypeName(), Path: "/options", Reason: "has only options of an always kind, and decisions are not remembered",
+		}
+	}
+	return once.Serialize()
+}
+
+func options(q interrupt.Interrupt) int {
+	switch q := q.(type) {
+	case *interrupt.ToolPermissionInterrupt:
+		return len(q.Options)
+	case *interrupt.UserSelectionInterrupt:
+		return len(q.Options)
+	}
+	return 0
+}
+
+// usedKeys returns the keys of all questions so far, with their types.
+func usedKeys(in *checkpoint.Interaction) map[string]bool {
+	keys := map[string]bool{}
+	for _, round := range in.Rounds {
+		for _, q := range round.Questions {
+			if q.Key != "" {
+				keys[q.Type+"\x00"+q.Key] = true
+			}
+		}
+	}
+	return keys
+}
+
+// lifetime is what the gate and the tool allow; zero: no limit.
+func (r *request) lifetime() time.Duration {
+	lifetime := max(r.gate.opts.Lifetime, 0)
+	if own := r.tool.opts.Lifetime; own > 0 && (lifetime == 0 || own < lifetime) {
+		lifetime = own
+	}
+	return lifetime
+}
+
+func (r *request) deadline(now time.Time) time.Time {
+	if lifetime := r.lifetime(); lifetime > 0 {
+		return now.Add(lifetime).Truncate(time.Millisecond)
+	}
+	return time.Time{}
+}
+
+// mint is a mint for this request's face and session, under the ring's first key.
+func (r *request) mint(count uint16) checkpoint.Mint {
+	return checkpoint.Mint{Key: (*r.gate.ring.Load())[0].id, Count: count, Face: r.name, Session: r.sess}
+}
+
+// promptDigest is the digest of what a round shows: the arguments and the questions.
+func promptDigest(in *checkpoint.Interaction, questions []checkpoint.Question) checkpoint.Hash {
+	values := []json.RawMessage{json.RawMessage(in.Tool), json.RawMessage(in.Version), in.Arguments}
+	for _, q := range questions {
+		values = append(values, json.RawMessage(q.ID), json.RawMessage(q.Type), json.RawMessage(q.Key), q.Body, q.Digest[:])
+	}
+	return digestAll(values)
+}
+
+// show makes the prompt of the last round, with the caller's token.
+func (r *request) show(in *checkpoint.Interaction) (*Prompt, error) {
+	last := in.Last()
+	key, ok := r.gate.ring.Load().find(last.Mint.Key)
+	if !ok {
+		return nil, fail(ErrInvalidContinuation, "the token is not good for this request")
+	}
+	prompt := r.gate.prompt(in, r.tool)
+	prompt.Token = key.mint(r.gate.ledger, in.ID, len(in.Rounds), last.Mint.Count)
+	return prompt, nil
+}
+
+// prompt makes the prompt of the last round without a token. tool may be nil where this gate does not have it: then all
+// arguments are hidden, since which of them are to be is not known.
+func (g *Gate) prompt(in *checkpoint.Interaction, tool *Tool) *Prompt {
+	last := in.Last()
+	p := &Prompt{Interaction: in.ID, Round: len(in.Rounds), Tool: in.Tool, Expires: last.Deadline}
+	if tool == nil {
+		p.Arguments = json.RawMessage(masked)
+	} else {
+		p.Title = tool.opts.Title
+		p.Arguments = mask(in.Arguments, tool.opts.Mask)
+	}
+	for _, q := range last.Questions {
+		p.Questions = append(p.Questions, Question{ID: q.ID, Type: q.Type, Body: bytes.Clone(q.Body)})
+	}
+	return p
+}
+
+// mask replaces the named members of the arguments. Their digest, and what the tool runs with, cover them all the same (R9).
+func mask(arguments json.RawMessage, names []string) json.RawMessage {
+	if len(names) == 0 {
+		return bytes.Clone(arguments)
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(arguments, &members); err != nil {
+		return json.RawMessage(masked)
+	}
+	for _, name := range names {
+		if _, ok := members[name]; ok {
+			members[name] = json.RawMessage(masked)
+		}
+	}
+	shown, err := encode(members)
+	if err != nil {
+		return json.RawMessage(masked)
+	}
+	return shown
+}
+
+// limitRounds is R29.
+func (r *request) limitRounds(in *checkpoint.Interaction) *Error {
+	if most := r.gate.opts.MaxPrompts; len(in.Rounds) >= most {
+		return fail(ErrInteractionLimit, "%s", fmt.Sprintf("the tool asked %d times, which is all it may", most))
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package gate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/internal/canon"
+	"github.com/parley-go/parley/interrupt"
+)
+
+// A request is a call on its way through the checks of docs/transitions.md (R24).
+type request struct {
+	*Face
+	call  Call
+	tool  *Tool
+	args  json.RawMessage // canonical
+	scope checkpoint.Hash
+	sess  checkpoint.Hash
+	start checkpoint.Hash // zero: no start ID
+}
+
+// admit makes checks 1 to 3.
+func (f *Face) admit(ctx context.Context, call Call) (*request, error) {
+	g := f.gate
+	if err := g.bound(call); err != nil {
+		return nil, err
+	}
+	if err := g.granted(ctx, call); err != nil {
+		return nil, err
+	}
+	r := &request{Face: f, call: call, tool: g.tools[call.Tool]}
+	if r.tool == nil {
+		return nil, fail(ErrUnknownTool, "there is no tool %.64q", call.Tool)
+	}
+	var err error
+	if r.args, err = canon.JSON(call.Arguments, &canon.Limits{Bytes: g.opts.Limits.Arguments, Depth: g.opts.Limits.Depth}); err != nil {
+		return nil, fail(ErrInvalidArguments, "tool %q: %v", call.Tool, err)
+	}
+	if err := r.tool.schema.Validate(r.args); err != nil {
+		return nil, fail(ErrInvalidArguments, "tool %q: %v", call.Tool, err)
+	}
+	r.scope = g.hash("scope", call.Scope)
+	r.sess = g.hash("session", call.Scope, call.Session)
+	if call.StartID != "" {
+		r.start = g.hash("start", call.Scope, call.StartID)
+	}
+	return r, nil
+}
+
+// bound is check 1, as far as it needs no look at what the words mean.
+func (g *Gate) bound(call Call) error {
+	limits := g.opts.Limits
+	for _, word := range []struct{ name, value string }{
+		{"tool", call.Tool}, {"scope", call.Scope}, {"session", call.Session}, {"start id", call.StartID},
+	} {
+		if len(word.value) > limits.Name {
+			return fail(ErrTooLarge, "%s has %d bytes, the limit is %d", word.name, len(word.value), limits.Name)
+		}
+		if !utf8.ValidString(word.value) {
+			return fail(ErrInvalidArguments, "%s is not valid UTF-8", word.name)
+		}
+	}
+	if len(call.Arguments) > limits.Arguments {
+		return fail(ErrTooLarge, "arguments have %d bytes, the limit is %d", len(call.Arguments), limits.Arguments)
+	}
+	return g.boundAnswers(call.Answers)
+}
+
+func (g *Gate) boundAnswers(answers Answers) error {
+	total := 0
+	for id, payload := range answers {
+		total += len(id) + len(payload)
+	}
+	if total > g.opts.Limits.Answer {
+		return fail(ErrTooLarge, "answers have %d bytes, the limit is %d", total, g.opts.Limits.Answer)
+	}
+	return nil
+}
+
+// granted is check 2.
+func (g *Gate) granted(ctx context.Context, call Call) error {
+	if call.Scope == "" {
+		return fail(ErrUnauthorized, "the host names no scope")
+	}
+	if call.Session == "" {
+		return fail(ErrUnauthorized, "the host names no session")
+	}
+	if g.opts.Authorize == nil {
+		return nil
+	}
+	if err := g.opts.Authorize(ctx, call); err != nil {
+		return fail(ErrUnauthorized, "the request is not authorized").because(hideInterrupts(err))
+	}
+	return nil
+}
+
+// hideInterrupts keeps a cause from looking like a question to somebody who searches it with errors.As.
+func hideInterrupts(err error) error {
+	if interrupt.Classify(err).Kind == interrupt.KindFailure {
+		return err
+	}
+	return errors.New("the callback returned a question, which only a handler can")
+}
+
+// locate finds the interaction of the request and makes check 4: by token, or by start ID. It returns nil for a fresh call.
+func (r *request) locate(ctx context.Context) (in *checkpoint.Interaction, round int, err error) {
+	switch {
+	case r.call.Token != "":
+		return r.byToken(ctx)
+	case len(r.call.Answers) > 0:
+		return nil, 0, fail(ErrInvalidAnswer, "answers come with the token of their round")
+	case r.call.StartID != "":
+		in, err := r.byStart(ctx)
+		return in, 0, err
+	}
+	return nil, 0, nil
+}
+
+func (r *request) byToken(ctx context.Context) (*checkpoint.Interaction, int, error) {
+	g := r.gate
+	name, ok := g.ring.Load().open(g.ledger, r.call.Token)
+	if !ok {
+		return nil, 0, r.invalid(ctx, "the token is malformed, forged, of another ledger, or of a key that left the ring", checkpoint.ID{})
+	}
+	in, err := g.load(ctx, name.id)
+	if errors.Is(err, checkpoint.ErrNotFound) {
+		return nil, 0, r.invalid(ctx, "there is no such interaction", name.id)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if cause := r.mismatch(in, name); cause != "" {
+		return nil, 0, r.invalid(ctx, cause, name.id)
+	}
+	return in, name.round, nil
+}
+
+// mismatch compares all that a token is bound to (R21). It returns what differs, or nothing.
+func (r *request) mismatch(in *checkpoint.Interaction, name tokenName) string {
+	if name.round < 1 || name.round > len(in.Rounds) {
+		return "round"
+	}
+	round := &in.Rounds[name.round-1]
+	switch {
+	case in.Tool != r.tool.name:
+		return "tool"
+	case in.Scope != r.scope:
+		return "scope"
+	case in.Start != r.start:
+		return "start id"
+	case !bytes.Equal(in.Arguments, r.args):
+		return "arguments"
+	case round.Mint.Key != name.key:
+		return "key"
+	case round.Mint.Count != name.mint:
+		return "mint: a rejoin made a new token"
+	case round.Mint.Face != r.name:
+		return "face"
+	case round.Mint.Session != r.sess:
+		return "session"
+	case round.Digest != promptDigest(in, round.Questions):
+		return "prompt digest"
+	}
+	// A later round that is open may have been taken over by another session or face (P1m).
+	if last := in.Last(); in.Status == checkpoint.Open && (last.Mint.Face != r.name || last.Mint.Session != r.sess) {
+		return "session or face of the open round"
+	}
+	return ""
+}
+
+// invalid is the one answer to every token that is not good. The true cause goes to the host's log.
+func (r *request) invalid(ctx context.Context, cause string, id checkpoint.ID) error {
+	r.gate.log.WarnContext(ctx, "continuation refused", "cause", cause, "tool", r.tool.name, "face", r.name, "interaction", id)
+	return fail(ErrInvalidContinuation, "the token is not good for this request")
+}
+
+func (r *request) byStart(ctx context.Context) (*checkpoint.Interaction, error) {
+	record, err := r.gate.store.Find(ctx, r.start)
+	if errors.Is(err, checkpoint.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, r.gate.unavailable(ctx, "find start id", err)
+	}
+	in, err := r.gate.decode(ctx, record)
+	if err != nil {
+		return nil, err
+	}
+	if in.Scope != r.scope || in.Tool != r.tool.name || !bytes.Equal(in.Arguments, r.args) { // F5
+		return nil, fail(ErrStartConflict, "start id was used for another tool or other arguments").on(in.ID)
+	}
+	return in, nil
+}
+
+func (g *Gate) load(ctx context.Context, id checkpoint.ID) (*checkpoint.Interaction, error) {
+	record, err := g.store.Load(ctx, id)
+	if errors.Is(err, checkpoint.ErrNotFound) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, g.unavailable(ctx, "load interaction", err)
+	}
+	return g.decode(ctx, record)
+}
+
+func (g *Gate) decode(ctx context.Context, record checkpoint.Record) (*checkpoint.Interaction, error) {
+	in, err := checkpoint.Decode(record)
+	if err != nil {
+		return nil, g.unavailable(ctx, "read interaction", err)
+	}
+	return in, nil
+}
+
+// unavailable tells the host what is wrong with the store, and the caller that something is.
+func (g *Gate) unavailable(ctx context.Context, doing string, err error) error {
+	g.log.ErrorContext(ctx, "store", "doing", doing, "error", err)
+	return fail(ErrUnavailable, "the store does not serve").because(err)
+}
+
+// canShow compares the call's facilities with what the round asks (R13). elsewhere: it cannot, but the answer may come by another road.
+func (r *request) canShow(questions []checkpoint.Question) (elsewhere bool, err error) {
+	for _, q := range questions {
+		if slices.Contains(r.call.Facilities, interrupt.Facility(q.Type)) {
+			continue
+		}
+		if !slices.Contains(r.call.Facilities, interrupt.FacilityOutOfBand) {
+			return false, r.needsPerson()
+		}
+		elsewhere = true
+	}
+	return elsewhere, nil
+}
+
+func (r *request) needsPerson() *Error {
+	message := r.tool.opts.Guidance
+	if message == "" {
+		message = "a person has to be asked, and this host cannot"
+	}
+	e := fail(ErrConfirmationRequired, "%s", message)
+	e.Link = r.tool.opts.Link
+	return e
+}

@@ -1,0 +1,195 @@
+package gate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/internal/resume"
+	"github.com/parley-go/parley/interrupt"
+)
+
+// A PanicError is the private cause of a failure by panic.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("handler panicked: %v", e.Value) }
+
+// run runs the handler under the claim and records what came of it: rows H1 to H8. in is not recorded yet where its revision is 0.
+func (r *request) run(ctx context.Context, in *checkpoint.Interaction, recovery bool) (Outcome, error) {
+	// What is executed is what was approved (R9): both are the record's arguments, and the caller's are compared once more.
+	if !bytes.Equal(in.Arguments, r.args) {
+		return Outcome{}, r.invalid(ctx, "arguments changed before dispatch", in.ID)
+	}
+	handler := r.tool.handler
+	if recovery && r.tool.opts.Recover != nil {
+		handler = r.tool.opts.Recover
+	}
+	run := r.resume(in, recovery)
+	result, err := dispatch(resume.With(ctx, run), handler, bytes.Clone(in.Arguments))
+	asked := run.End()
+	if err == nil {
+		return r.finish(ctx, in, result, asked)
+	}
+	c := interrupt.Classify(err)
+	switch c.Kind {
+	case interrupt.KindPrompt:
+		return r.prompted(ctx, in, c, recovery)
+	case interrupt.KindMixed:
+		e := fail(ErrInvalidQuestion, "the tool raised a question and something else at once")
+		return r.ended(ctx, in, e.because(fmt.Errorf("beside the question: %w", c.Other)))
+	case interrupt.KindRejected:
+		return r.ended(ctx, in, fail(ErrRejected, "the person rejected it"))
+	case interrupt.KindDeclined:
+		return r.ended(ctx, in, fail(ErrDeclined, "the person declined to answer"))
+	case interrupt.KindCancelled:
+		return r.ended(ctx, in, fail(ErrCancelled, "the person broke off"))
+	default:
+		return r.ended(ctx, in, failure(err))
+	}
+}
+
+// resume is what the handler can read of the record: every answer, and the state of the round that was answered.
+func (r *request) resume(in *checkpoint.Interaction, recovery bool) *resume.Run {
+	run := &resume.Run{Attempt: int(in.Claim.Attempt), Recovery: recovery, Facilities: r.facilities()}
+	if len(in.Rounds) == 0 && !recovery {
+		run.Attempt = 0 // the first run resumes nothing
+		return run
+	}
+	for n, round := range in.Rounds {
+		if round.Answer == nil {
+			continue
+		}
+		run.Round, run.Current, run.State = n+1, len(run.Questions), round.State
+		for i, q := range round.Questions {
+			run.Questions = append(run.Questions, resume.Question{
+				ID: q.ID, Type: q.Type, Key: q.Key, Digest: q.Digest, Body: q.Body, Payload: round.Answer.Payloads[i],
+			})
+		}
+	}
+	return run
+}
+
+// dispatch calls application code. A panic of its is an error.
+func dispatch(ctx context.Context, handler Handler, arguments json.RawMessage) (result json.RawMessage, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			result, err = nil, &PanicError{value, debug.Stack()}
+		}
+	}()
+	return handler(ctx, arguments)
+}
+
+// failure is H4. Only what the handler itself made public is told.
+func failure(err error) *Error {
+	e := fail(ErrFailed, "the tool failed").because(err)
+	var public *interrupt.Failure
+	if errors.As(err, &public) {
+		e.Message, e.Link = public.Text, public.Link
+	}
+	return e
+}
+
+// finish is H2, or H5 for a handler that asked and said nothing of it (R2).
+func (r *request) finish(ctx context.Context, in *checkpoint.Interaction, result json.RawMessage, asked bool) (Outcome, error) {
+	if asked {
+		return r.ended(ctx, in, fail(ErrInvalidQuestion, "the tool asked a question and then returned a result"))
+	}
+	if result == nil {
+		result = json.RawMessage("null")
+	}
+	if !json.Valid(result) {
+		return r.ended(ctx, in, fail(ErrFailed, "the tool's result is not JSON"))
+	}
+	ending := checkpoint.Ending{}
+	if r.tool.opts.KeepResult && len(result) <= r.gate.opts.Limits.Result {
+		ending.Result = bytes.Clone(result)
+	}
+	if err := r.close(ctx, in, ending); err != nil {
+		return Outcome{}, err
+	}
+	outcome := Outcome{Result: result}
+	if in.Revision > 0 {
+		outcome.Interaction = in.ID
+	}
+	return outcome, nil
+}
+
+// prompted is H1, or what forbids it: H5, H6 and H7.
+func (r *request) prompted(ctx context.Context, in *checkpoint.Interaction, c interrupt.Classification, recovery bool) (Outcome, error) {
+	g := r.gate
+	if recovery { // H7
+		return r.ended(ctx, in, fail(ErrRecoveryOnly, "the tool asked a question while it was to recover"))
+	}
+	if e := r.limitRounds(in); e != nil {
+		return r.ended(ctx, in, e)
+	}
+	now := g.now()
+	round, e := r.makeRound(in, c, now)
+	if e != nil {
+		return r.ended(ctx, in, e)
+	}
+	elsewhere, err := r.canShow(round.Questions)
+	if err != nil {
+		return r.ended(ctx, in, r.needsPerson())
+	}
+	if g.opts.ReadOnly {
+		return Outcome{}, readOnly()
+	}
+	next := ask(in, round, now)
+	if past(next.Last().Deadline, now) { // H6
+		return r.ended(ctx, in, fail(ErrExpired, "the tool asked after the time to answer was over"))
+	}
+	// From here on the prompt is on its way: Close waits for it.
+	if r.closing() {
+		return r.ended(ctx, in, closing())
+	}
+	v, err := g.commit(ctx, in, next)
+	if v == unknown { // the same batch once more is the same batch
+		v, err = g.commit(ctx, in, next)
+	}
+	switch v {
+	case applied:
+		prompt, err := r.show(next)
+		return Outcome{Interaction: in.ID, Prompt: prompt, Elsewhere: elsewhere}, err
+	case unknown:
+		return Outcome{}, g.unavailable(ctx, "record prompt", err)
+	default:
+		return Outcome{}, r.lost(ctx, in, err)
+	}
+}
+
+// ended records an end other than success, and returns it.
+func (r *request) ended(ctx context.Context, in *checkpoint.Interaction, e *Error) (Outcome, error) {
+	if in.Revision > 0 {
+		e = e.on(in.ID)
+	}
+	if err := r.close(ctx, in, checkpoint.Ending{Code: string(e.Code), Message: e.Message, Link: e.Link}); err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{}, e
+}
+
+// close marks the ending, where there is a record.
+func (r *request) close(ctx context.Context, in *checkpoint.Interaction, ending checkpoint.Ending) error {
+	if in.Revision == 0 {
+		return nil
+	}
+	switch r.gate.mark(ctx, in, end(in, ending, r.gate.now(), r.gate.opts.Retention)) {
+	case conflict, lapsed:
+		return r.lost(ctx, in, nil)
+	}
+	return nil
+}
+
+// lost is H8: the claim was lost while the handler ran.
+func (r *request) lost(ctx context.Context, in *checkpoint.Interaction, err error) error {
+	r.gate.log.WarnContext(ctx, "claim lost while the handler ran", "interaction", in.ID, "tool", in.Tool, "error", err)
+	return fail(ErrOutcomeUnknown, "the right to run the tool was lost while it ran").on(in.ID).because(err)
+}

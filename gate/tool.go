@@ -1,0 +1,167 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/parley-go/parley/internal/schema"
+	"github.com/parley-go/parley/interrupt"
+)
+
+// A Handler performs a tool. The arguments are canonical JSON that fits the tool's schema, the same in every run of an
+// interaction; the result is one JSON value. It asks a person by returning an error that [interrupt.Classify] finds to be a prompt, and
+// runs again from the top with the answer; see package interrupt. Handlers of several calls run at once.
+type Handler func(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error)
+
+// A Replay is what a tool chooses for an answer that comes again after an attempt was made for it (R27).
+type Replay int
+
+// The choices.
+const (
+	// NeverAgain runs nothing: the caller is told that the work is completed, or that its outcome is not known. It is the default.
+	NeverAgain Replay = iota
+	// Recover runs the tool's Recover function, or its handler with recovery set, with the same verified answer. It finds
+	// out or completes what was begun, and may only finish.
+	Recover
+	// Repeatable says that every effect of the handler is safe to repeat: where it is not known to have finished, it runs again as an
+	// ordinary attempt, and may ask on.
+	Repeatable
+)
+
+// An Execution is what is about to be done, or shown again, for a request; a tool's Authorize decides on it. It is the callee's own copy.
+type Execution struct {
+	Tool      string
+	Arguments json.RawMessage // canonical
+	Scope     string
+	Session   string
+	StartID   string
+	Round     int // the round whose answer would be carried out; 0 for a first run
+	// Answers are the verified answers of that round, by question id.
+	Answers  Answers
+	Recovery bool
+}
+
+// ToolOptions are the options of a tool. The zero value is the documented default of each field.
+type ToolOptions struct {
+	// Title and Description are for people and models.
+	Title       string
+	Description string
+	// Revision changes when the meaning of the tool's questions does; a question asked under another revision is refused with
+	// ErrRevisionChanged, but for those of FormerRevisions.
+	Revision        string
+	FormerRevisions []string
+	// Schema is the JSON Schema of the arguments, of type object. Default: inferred from the input type.
+	Schema json.RawMessage
+	// Mask names arguments, the members of the top level, that are not shown to a person. They are bound all the same.
+	Mask []string
+	// Authorize is asked on every round, after everything else was checked and before anything is recorded or run. An error refuses the request
+	// with ErrUnauthorized; its text stays with the host. Default: allowed.
+	Authorize func(ctx context.Context, e Execution) error
+	// Replay is the tool's choice for an answer that comes again. Recover is run instead of the handler in recovery, where it is set.
+	Replay  Replay
+	Recover Handler
+	// KeepResult keeps a successful result of up to Limits.Result bytes, to be returned on a replay.
+	KeepResult bool
+	// KeepOpen leaves a question open that was declined or cancelled: nothing is recorded, the token stays good (R17).
+	KeepOpen bool
+	// Lifetime shortens the gate's lifetime of an interaction. Zero: the gate's.
+	Lifetime time.Duration
+	// Needs are the facilities without which the tool is not run at all.
+	Needs []interrupt.Facility
+	// Guidance is what somebody is told whose host cannot ask: what to do instead. Link goes with it.
+	Guidance string
+	Link     string
+}
+
+// A Tool is a named operation and the function that performs it. It is immutable once a gate has it.
+type Tool struct {
+	name    string
+	handler Handler
+	opts    ToolOptions
+	schema  *schema.Schema
+	err     error
+}
+
+// NewTool returns a tool with typed input and output. The schema of its arguments is inferred from In, unless the options give one. What is wrong
+// with a tool is reported by [Open] and by [Tool.Validate].
+func NewTool[In, Out any](name string, handle func(ctx context.Context, in In) (Out, error), opts *ToolOptions) *Tool {
+	var o ToolOptions
+	if opts != nil {
+		o = *opts
+	}
+	var err error
+	if o.Schema == nil {
+		o.Schema, err = schema.For[In]()
+	}
+	var handler Handler
+	if handle != nil {
+		handler = func(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
+			var in In
+			if err := json.Unmarshal(arguments, &in); err != nil {
+				return nil, fmt.Errorf("read arguments: %w", err)
+			}
+			out, err := handle(ctx, in)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(out)
+		}
+	}
+	tool := NewRawTool(name, handler, &o)
+	tool.err = errors.Join(tool.err, err)
+	return tool
+}
+
+// NewRawTool returns a tool that reads and writes JSON itself. Without a schema in the options its arguments are any object.
+func NewRawTool(name string, handler Handler, opts *ToolOptions) *Tool {
+	t := &Tool{name: name, handler: handler}
+	if opts != nil {
+		t.opts = *opts
+	}
+	if t.opts.Schema == nil {
+		t.opts.Schema = json.RawMessage(`{"type":"object"}`)
+	}
+	t.schema, t.err = schema.Compile(t.opts.Schema)
+	return t
+}
+
+// Name returns the tool's name.
+func (t *Tool) Name() string { return t.name }
+
+// Options returns the tool's options, the schema filled in.
+func (t *Tool) Options() ToolOptions { return t.opts }
+
+// Validate reports what is wrong with the tool.
+func (t *Tool) Validate() error {
+	switch {
+	case t.name == "":
+		return errors.New("tool: name must not be empty")
+	case t.handler == nil:
+		return fmt.Errorf("tool %q: handler must not be nil", t.name)
+	case t.err != nil:
+		return fmt.Errorf("tool %q: schema of the arguments: %w", t.name, t.err)
+	case t.opts.Replay < NeverAgain || t.opts.Replay > Repeatable:
+		return fmt.Errorf("tool %q: replay %d is none of the choices", t.name, t.opts.Replay)
+	case t.opts.Recover != nil && t.opts.Replay != Recover:
+		return fmt.Errorf("tool %q: has a recover function but does not choose to recover", t.name)
+	case t.opts.Lifetime < 0:
+		return fmt.Errorf("tool %q: lifetime must not be negative", t.name)
+	}
+	return nil
+}
+
+// accepts reports whether a question asked under that revision is still the tool's.
+func (t *Tool) accepts(revision string) bool {
+	if revision == t.opts.Revision {
+		return true
+	}
+	for _, former := range t.opts.FormerRevisions {
+		if revision == former {
+			return true
+		}
+	}
+	return false
+}

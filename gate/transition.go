@@ -1,0 +1,232 @@
+package gate
+
+import (
+	"time"
+
+	"github.com/parley-go/parley/checkpoint"
+)
+
+// This file is docs/transitions.md as code: which row an event is, and what record that row commits. It does no I/O, reads no
+// clock and calls nothing of the application's. The rows are named in the comments; change the page first.
+
+// What happens after the commit of a move, if it has one.
+type then int
+
+const (
+	refuse      then = iota // the caller gets the move's code
+	showPrompt              // the open prompt and its token
+	runHandler              // an ordinary attempt
+	runRecovery             // an attempt in recovery
+	tellResult              // the kept result
+	confirm                 // an answer from another road is recorded
+)
+
+// A move is one row: what is committed, and what happens then.
+type move struct {
+	next *checkpoint.Interaction // nil: nothing is committed
+	then then
+	code Code // of refuse
+}
+
+// needsClaim reports whether the row is one for which the interaction is claimed within the process (check 7). Rows that tell of a dead
+// claim are: only under the claim is it sure that no run is going on here.
+func (m move) needsClaim() bool {
+	return m.then == runHandler || m.then == runRecovery || m.code == ErrOutcomeUnknown
+}
+
+// usesTool reports whether the row shows a prompt or runs code, so that the tool's revision matters (check 5).
+func (m move) usesTool() bool {
+	return m.then == showPrompt || m.then == runHandler || m.then == runRecovery
+}
+
+// An arrival is a request that passed the checks, with what the transition must know of the world around the record.
+type arrival struct {
+	round     int                // of the token; 0: by start ID
+	answer    *checkpoint.Answer // verified against the question; nil: none
+	mint      *checkpoint.Mint   // a new one for the open round (P1m); nil: the recorded one is good
+	held      bool               // the record's claim is held (see "claim")
+	unused    then               // the claim is this gate's and was never used: what it was made for; refuse: it is not so
+	replay    Replay
+	owner     string
+	now       time.Time
+	lookAgain time.Time // when a sweep looks at a claim made now
+}
+
+// overdue is check 5: whether a request for that round (0: by start ID) comes after a deadline.
+func overdue(in *checkpoint.Interaction, round int, now time.Time) bool {
+	if in.Status == checkpoint.Expired {
+		return true
+	}
+	if round > 0 && past(in.Rounds[round-1].Deadline, now) {
+		return true
+	}
+	return waiting(in.Status) && past(in.Last().Deadline, now)
+}
+
+// waiting: the interaction waits for a person or for the caller, and expires.
+func waiting(s checkpoint.Status) bool { return s == checkpoint.Open || s == checkpoint.Answered }
+
+func past(deadline, now time.Time) bool { return !deadline.IsZero() && !now.Before(deadline) }
+
+// arrive is what a request of the caller's on an existing interaction leads to. It comes after overdue.
+func arrive(in *checkpoint.Interaction, a arrival) move {
+	if a.answer != nil {
+		switch recorded := in.Rounds[a.round-1].Answer; {
+		case recorded == nil && in.Status != checkpoint.Open:
+			return move{then: refuse, code: ErrInvalidContinuation} // no state has such a round
+		case recorded == nil: // N1
+			next := advance(in, a.now)
+			next.Last().Answer = a.answer
+			return claim(next, a, runHandler)
+		case recorded.Digest == a.answer.Digest: // as if the answer had not come along
+		case recorded.Elsewhere: // N5
+			return move{then: refuse, code: ErrAlreadyAnswered}
+		default: // N5
+			return move{then: refuse, code: ErrAnswerConflict}
+		}
+	}
+	switch in.Status {
+	case checkpoint.Open: // P1, P2, P3
+		if a.mint == nil {
+			return move{then: showPrompt}
+		}
+		next := advance(in, a.now) // P1m
+		next.Last().Mint = *a.mint
+		return move{next: next, then: showPrompt}
+	case checkpoint.Answered: // N2
+		return claim(advance(in, a.now), a, runHandler)
+	case checkpoint.Expired:
+		return move{then: refuse, code: ErrExpired}
+	case checkpoint.Started, checkpoint.Running:
+		if a.unused != refuse {
+			return move{then: a.unused}
+		}
+		if a.held { // C1
+			return move{then: refuse, code: ErrBusy}
+		}
+	}
+	return again(in, a)
+}
+
+// again is R27: an attempt was made for the recorded answer, or for the first run.
+func again(in *checkpoint.Interaction, a arrival) move {
+	finished := in.Status == checkpoint.Finished
+	switch {
+	case finished && in.Ending.Code == "" && in.Ending.Result != nil: // E1
+		return move{then: tellResult}
+	case a.replay == Recover: // A1
+		return claim(advance(in, a.now), a, runRecovery)
+	case finished: // E2
+		return move{then: refuse, code: ErrAlreadyCompleted}
+	case a.replay == Repeatable: // A2
+		return claim(advance(in, a.now), a, runHandler)
+	default: // E3, A3
+		return move{then: refuse, code: ErrOutcomeUnknown}
+	}
+}
+
+// arriveElsewhere is what an answer by another road leads to (N3, N4, N5). It runs nothing.
+func arriveElsewhere(in *checkpoint.Interaction, a arrival) move {
+	recorded := in.Rounds[a.round-1].Answer
+	switch {
+	case recorded == nil && in.Status != checkpoint.Open:
+		return move{then: refuse, code: ErrInvalidContinuation} // no state has such a round
+	case recorded == nil: // N3
+		next := advance(in, a.now)
+		next.Last().Answer = a.answer
+		next.Status = checkpoint.Answered
+		return move{next: next, then: confirm}
+	case recorded.Digest == a.answer.Digest: // N4
+		return move{then: confirm}
+	default: // N5
+		return move{then: refuse, code: ErrAnswerConflict}
+	}
+}
+
+// start is F2: the record that a start ID makes before the first run. It stands in for F1 too, where it is not committed.
+func start(in *checkpoint.Interaction, a arrival) move {
+	next := advance(in, a.now)
+	next.Created = next.Updated
+	return claim(next, a, runHandler)
+}
+
+// claim makes next the owner's, for one more attempt at its last round.
+func claim(next *checkpoint.Interaction, a arrival, then then) move {
+	next.Status = checkpoint.Running
+	if len(next.Rounds) == 0 {
+		next.Status = checkpoint.Started
+	}
+	next.Claim = checkpoint.Claim{Owner: a.owner, Epoch: next.Claim.Epoch + 1, Attempt: next.Claim.Attempt + 1}
+	next.Due = a.lookAgain
+	return move{next: next, then: then}
+}
+
+// ask is H1: the handler's prompt becomes the open round. Its deadline is what the gate, the tool and the questions allow from
+// now on, and never later than that of the round before (R30).
+func ask(in *checkpoint.Interaction, round checkpoint.Round, now time.Time) *checkpoint.Interaction {
+	next := advance(in, now)
+	if last := next.Last(); last != nil {
+		round.Deadline = earlier(round.Deadline, last.Deadline)
+	}
+	next.Rounds = append(next.Rounds, round)
+	next.Status = checkpoint.Open
+	next.Claim = checkpoint.Claim{Epoch: in.Claim.Epoch}
+	next.Due = round.Deadline
+	return next
+}
+
+// end is H2 to H7: the attempt came to its end.
+func end(in *checkpoint.Interaction, ending checkpoint.Ending, now time.Time, retention time.Duration) *checkpoint.Interaction {
+	next := advance(in, now)
+	ending.Time = next.Updated
+	next.Ending = &ending
+	switch Code(ending.Code) {
+	case "", ErrRejected, ErrDeclined, ErrCancelled: // H2, H3
+		next.Status = checkpoint.Finished
+	default: // H4 to H7
+		next.Status = checkpoint.Failed
+	}
+	return settle(next, retention)
+}
+
+// expire is X1: open or answered, and the deadline passed.
+func expire(in *checkpoint.Interaction, now time.Time, retention time.Duration) *checkpoint.Interaction {
+	next := advance(in, now)
+	next.Status = checkpoint.Expired
+	return settle(next, retention)
+}
+
+// abandon is X3: a claim that is dead and was not taken over.
+func abandon(in *checkpoint.Interaction, now time.Time, retention time.Duration) *checkpoint.Interaction {
+	next := advance(in, now)
+	next.Status = checkpoint.Abandoned
+	next.Claim.Epoch++
+	return settle(next, retention)
+}
+
+// settle gives up the claim and sets when the record may be removed (X4). One with a start ID stays: without it the same
+// start ID would begin the work anew.
+func settle(next *checkpoint.Interaction, retention time.Duration) *checkpoint.Interaction {
+	next.Claim.Owner = ""
+	next.Due = time.Time{}
+	if next.Start.IsZero() {
+		next.Due = next.Updated.Add(retention)
+	}
+	return next
+}
+
+// advance is what every write has in common.
+func advance(in *checkpoint.Interaction, now time.Time) *checkpoint.Interaction {
+	next := in.Clone()
+	next.Revision++
+	next.Updated = now
+	return next
+}
+
+// earlier returns the earlier of two deadlines, of which zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}

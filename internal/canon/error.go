@@ -1,0 +1,62 @@
+package canon
+
+import (
+	"errors"
+	"io"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// An Error says why a text has no canonical form, and where.
+type Error struct {
+	Path   string // JSON Pointer to the place, cut where it is very long; empty for the whole
+	Reason string
+}
+
+func (e *Error) Error() string {
+	if e.Path == "" {
+		return "json: " + e.Reason
+	}
+	return "json: " + e.Path + ": " + e.Reason
+}
+
+// refuse returns the error for a place. The pointer is made of the input's own names, and so is cut to a length.
+func refuse(at jsontext.Pointer, reason string) error {
+	return &Error{Path: clip(string(at)), Reason: reason}
+}
+
+func clip(s string) string {
+	const most = 256
+	if len(s) <= most {
+		return s
+	}
+	end := most
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}
+
+// translate turns the tokenizer's error into one of this package. The tokenizer's reasons are short and quote at most a
+// character or an escape sequence.
+func translate(err error) error {
+	if errors.Is(err, io.EOF) {
+		return &Error{Reason: "no value"}
+	}
+	syntactic, ok := errors.AsType[*jsontext.SyntacticError](err)
+	if !ok {
+		return &Error{Reason: "not readable"}
+	}
+	switch syntactic.Err {
+	case nil:
+		return refuse(syntactic.JSONPointer, "not well formed")
+	case io.ErrUnexpectedEOF:
+		return refuse(syntactic.JSONPointer, "unexpected end")
+	case jsontext.ErrDuplicateName:
+		return refuse(syntactic.JSONPointer, "duplicate name")
+	case jsontext.ErrNonStringName:
+		return refuse(syntactic.JSONPointer, "name is not a string")
+	}
+	return refuse(syntactic.JSONPointer, clip(syntactic.Err.Error()))
+}

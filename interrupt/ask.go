@@ -1,0 +1,109 @@
+package interrupt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/parley-go/parley/internal/resume"
+)
+
+// Ask is the ordinary way to ask. On the first run of a handler it returns the question as the error that the handler returns;
+// when the handler runs again with the answer, it returns the question, answered, and nil:
+//
+//	answered, err := interrupt.Ask(ctx, interrupt.ToolPermission("deploy", "Deploy to production"))
+//	if err != nil {
+//		return err // the question itself; later ErrRejected, ErrDeclined or ErrCancelled
+//	}
+//
+// It fails closed: a rejected permission, a decline and a cancel come back, beside the question, as [ErrRejected],
+// [ErrDeclined] and [ErrCancelled]. What comes back is a copy of the question as the person saw it; the given one is never changed.
+//
+// A question is matched with its recorded answer by its type and key where it has a key (see [Keyed]), else by its type, what it shows, and its
+// occurrence among equal ones. A question that matches no recorded answer is a new question; an old answer is never given to it.
+//
+// Ask may be called several times in one run, one after the other; several goroutines ask through [AskAll]. On a context that no gate
+// made, every question is a new one. After the handler returned, Ask fails with [ErrRunEnded].
+func Ask[Q Interrupt](ctx context.Context, question Q) (Q, error) {
+	result, err := ask(ctx, question)
+	if result == nil {
+		return question, err
+	}
+	answered, ok := result.(Q)
+	if !ok {
+		return question, &QuestionError{question.TypeName(), "", fmt.Sprintf("is registered as %T and asked as %T", result, question)}
+	}
+	return answered, err
+}
+
+// AskAll asks several questions in one prompt, which is answered whole. On the first run it returns all of them as one error; later the
+// questions, answered, in their order. Where one or more were rejected, declined or cancelled, the error joins those
+// outcomes. Two questions of one call that show the same are told apart by their order.
+func AskAll(ctx context.Context, questions ...Interrupt) ([]Interrupt, error) {
+	answered := make([]Interrupt, len(questions))
+	var open, outcomes []error
+	for i, question := range questions {
+		result, err := ask(ctx, question)
+		answered[i] = result
+		var raised Interrupt
+		switch {
+		case err == nil:
+		case errors.As(err, &raised):
+			open = append(open, err)
+		case result != nil:
+			outcomes = append(outcomes, err)
+		default:
+			return nil, err
+		}
+	}
+	if len(open) > 0 {
+		return nil, errors.Join(open...)
+	}
+	return answered, errors.Join(outcomes...)
+}
+
+// ask returns the answered question with its outcome, or a nil question with what was raised or is wrong.
+func ask(ctx context.Context, question Interrupt) (Interrupt, error) {
+	snapshot, err := Snapshot(question)
+	if err != nil {
+		return nil, err
+	}
+	raised := Clone(question)
+	if raised == nil {
+		return nil, &QuestionError{snapshot.Type, "", "cannot be copied"}
+	}
+	run := resume.From(ctx)
+	if run == nil {
+		return nil, raised
+	}
+	if run.Ended() {
+		return nil, ErrRunEnded
+	}
+	recorded, ok := run.Match(snapshot.Type, snapshot.Key, snapshot.Digest)
+	if !ok {
+		run.Ask()
+		return nil, raised
+	}
+	answered, err := Rehydrate(recorded.Type, recorded.Body)
+	if err != nil {
+		return nil, err
+	}
+	action, err := Apply(answered, recorded.Payload)
+	if err != nil {
+		return nil, err
+	}
+	return answered, outcome(answered, action)
+}
+
+func outcome(q Interrupt, action Action) error {
+	switch action {
+	case ActionDecline:
+		return ErrDeclined
+	case ActionCancel:
+		return ErrCancelled
+	}
+	if r, ok := q.(Rejecter); ok && r.Rejected() {
+		return ErrRejected
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package interrupt
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// A UserChoice is one of the choices of a selection.
+type UserChoice struct {
+	Title         string `json:"title"`
+	Description   string `json:"description"`
+	IsRecommended bool   `json:"isRecommended"`
+}
+
+// A UserSelectionInterrupt asks a person to choose one of several. Its zero value is invalid; make it with [UserSelection].
+type UserSelectionInterrupt struct {
+	Options []UserChoice `json:"options"`
+
+	// Key and Lifetime are the question's own (see [Keyed], [Limited]); they are not part of what is shown.
+	Key      string        `json:"-"`
+	Lifetime time.Duration `json:"-"`
+
+	// The decision, set by Return. ConfirmedChoice is nil unless a choice was accepted.
+	ConfirmedChoice *UserChoice `json:"-"`
+	Action          Action      `json:"-"`
+}
+
+// A UserSelectionPayload is the payload that accepts one choice, counted from zero. [Decline] and [Cancel] make the others.
+type UserSelectionPayload struct {
+	InterruptId  string `json:"interruptId"` //nolint:revive // the published name
+	SelectionIdx int    `json:"selectionIdx"`
+}
+
+// UserSelection asks a person to choose one of two or more choices with unique titles, at most one of them recommended.
+func UserSelection(choices ...UserChoice) *UserSelectionInterrupt {
+	return &UserSelectionInterrupt{Options: slices.Clone(choices)}
+}
+
+// TypeName returns "user_selection".
+func (s *UserSelectionInterrupt) TypeName() string { return TypeUserSelection }
+
+// Serialize returns the question without its decision.
+func (s *UserSelectionInterrupt) Serialize() ([]byte, error) { return json.Marshal(s) }
+
+func (s *UserSelectionInterrupt) Error() string {
+	return fmt.Sprintf("a selection among %d choices is needed", len(s.Options))
+}
+
+// QuestionKey returns Key.
+func (s *UserSelectionInterrupt) QuestionKey() string { return s.Key }
+
+// QuestionLifetime returns Lifetime.
+func (s *UserSelectionInterrupt) QuestionLifetime() time.Duration { return s.Lifetime }
+
+// Validate reports what makes the question unfit to be shown, as a [*QuestionError].
+func (s *UserSelectionInterrupt) Validate() error {
+	if len(s.Options) < 2 {
+		return &QuestionError{TypeUserSelection, "/options", "must hold two choices or more"}
+	}
+	seen := make(map[string]bool, len(s.Options))
+	recommended := false
+	for i, choice := range s.Options {
+		at := fmt.Sprintf("/options/%d/", i)
+		switch {
+		case choice.Title == "":
+			return &QuestionError{TypeUserSelection, at + "title", "must not be empty"}
+		case seen[choice.Title]:
+			return &QuestionError{TypeUserSelection, at + "title", fmt.Sprintf("%.64q is there twice", choice.Title)}
+		case choice.IsRecommended && recommended:
+			return &QuestionError{TypeUserSelection, at + "isRecommended", "another choice is recommended already"}
+		}
+		seen[choice.Title] = true
+		recommended = recommended || choice.IsRecommended
+	}
+	return nil
+}
+
+// ValidatePayload checks an answer without changing anything.
+func (s *UserSelectionInterrupt) ValidatePayload(payload []byte) error {
+	_, _, err := s.read(payload)
+	return err
+}
+
+// Return sets the decision. An answer without its selectionIdx is refused, never read as the first choice.
+func (s *UserSelectionInterrupt) Return(payload []byte) error {
+	action, choice, err := s.read(payload)
+	if err != nil {
+		return err
+	}
+	s.Action, s.ConfirmedChoice = action, choice
+	return nil
+}
+
+func (s *UserSelectionInterrupt) read(payload []byte) (Action, *UserChoice, error) {
+	a, err := decodePayload(TypeUserSelection, payload, "selectionIdx")
+	if err != nil || a.Action != ActionAccept {
+		return a.Action, nil, err
+	}
+	raw, ok := a.Fields["selectionIdx"]
+	if !ok {
+		return "", nil, &PayloadError{TypeUserSelection, "/selectionIdx", "is missing"}
+	}
+	// No coercion: 1.0 and "1" are no index.
+	idx, err := strconv.Atoi(string(raw))
+	if err != nil {
+		return "", nil, &PayloadError{TypeUserSelection, "/selectionIdx", "must be an integer"}
+	}
+	if idx < 0 || idx >= len(s.Options) {
+		return "", nil, &PayloadError{TypeUserSelection, "/selectionIdx", fmt.Sprintf("must be between 0 and %d", len(s.Options)-1)}
+	}
+	choice := s.Options[idx]
+	return ActionAccept, &choice, nil
+}
+
+func (s *UserSelectionInterrupt) clone() Interrupt {
+	dup := *s
+	dup.Options = slices.Clone(s.Options)
+	if s.ConfirmedChoice != nil {
+		choice := *s.ConfirmedChoice
+		dup.ConfirmedChoice = &choice
+	}
+	return &dup
+}
