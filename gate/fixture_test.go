@@ -175,3 +175,5 @@ const (
 	allow  = `{"optionId":"allow_once"}`
 	reject = `{"optionId":"reject_once"}`
 )
+
+func newMem() *memstore.Store { return memstore.New(nil) }

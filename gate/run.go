@@ -86,8 +86,12 @@ func dispatch(ctx context.Context, handler Handler, arguments json.RawMessage) (
 	return handler(ctx, arguments)
 }
 
-// failure is H4. Only what the handler itself made public is told.
+// failure is H4, or H5 for a question that was refused when it was asked. Only what the handler itself made public is told.
 func failure(err error) *Error {
+	var question *interrupt.QuestionError
+	if errors.As(err, &question) {
+		return fail(ErrInvalidQuestion, "%v", question).because(err)
+	}
 	e := fail(ErrFailed, "the tool failed").because(err)
 	var public *interrupt.Failure
 	if errors.As(err, &public) {

@@ -42,7 +42,7 @@ func own(q Interrupt) bool {
 
 func asPayloadError(typeName string, err error) error {
 	switch err.(type) {
-	case nil, *PayloadError:
+	case nil, *PayloadError, *QuestionError:
 		return err
 	}
 	return &PayloadError{typeName, "", err.Error()}

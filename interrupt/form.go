@@ -33,7 +33,7 @@ type FormInterrupt struct {
 
 // FormPayload is the answer to a [FormInterrupt]. An accept has an object as its content, {} included; a decline or a cancel has none.
 type FormPayload struct {
-	InterruptId string          `json:"interruptId,omitempty"`
+	InterruptId string          `json:"interruptId,omitempty"` //nolint:revive // the published name
 	Action      Action          `json:"action,omitempty"`
 	Content     json.RawMessage `json:"content,omitempty"`
 }

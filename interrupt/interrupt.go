@@ -63,6 +63,9 @@ const (
 	TypeURL            = "url"
 )
 
+// maxBody bounds what is looked at when a question is raised, in bytes; whoever stores it has a smaller bound.
+const maxBody = 16 << 20
+
 // A Question is the snapshot of an interrupt at the moment it was raised.
 type Question struct {
 	Type     string
@@ -91,7 +94,7 @@ func Snapshot(q Interrupt) (Question, error) {
 	if err != nil {
 		return Question{}, asQuestionError(typeName, err)
 	}
-	canonical, err := canon.JSON(body, nil)
+	canonical, err := canon.JSON(body, &canon.Limits{Bytes: maxBody})
 	if err != nil {
 		return Question{}, asQuestionError(typeName, err)
 	}

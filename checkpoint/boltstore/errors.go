@@ -27,7 +27,9 @@ type FileError struct {
 	Err    error // what was found; for Held who holds the file, as far as that can be known
 }
 
-func (e *FileError) Error() string { return fmt.Sprintf("use store %q: %s: %v", e.Path, e.Reason, e.Err) }
+func (e *FileError) Error() string {
+	return fmt.Sprintf("use store %q: %s: %v", e.Path, e.Reason, e.Err)
+}
 
 // Unwrap returns what was found.
 func (e *FileError) Unwrap() error { return e.Err }

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // lockHolder looks the file up among the locks of the system, and returns the process that holds one on it, or 0.
@@ -26,7 +24,10 @@ func lockHolder(path string) int {
 		return 0
 	}
 	defer locks.Close()
-	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(uint64(stat.Dev)), unix.Minor(uint64(stat.Dev)), stat.Ino)
+	// The kernel's two halves of a device number, as <sys/sysmacros.h> takes them apart.
+	dev := uint64(stat.Dev)
+	major, minor := dev>>8&0xfff|dev>>32&^0xfff, dev&0xff|dev>>12&^0xff
+	file := fmt.Sprintf("%02x:%02x:%d", major, minor, stat.Ino)
 	for lines := bufio.NewScanner(locks); lines.Scan(); {
 		// 1: FLOCK ADVISORY WRITE 4711 08:01:131090 0 EOF; waiting ones have -> after the number
 		fields := strings.Fields(lines.Text())

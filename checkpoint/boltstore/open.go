@@ -12,8 +12,6 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
-
-	"github.com/parley-go/parley/checkpoint"
 )
 
 // Open opens the file of a store, and creates it where there is none (its directory must exist). The caller closes the store.
@@ -58,12 +56,7 @@ func Open(path string, opts *Options) (*Store, error) {
 
 // openDatabase opens the file twice: to be read, which a damaged or foreign file survives unchanged, and then to be written.
 func openDatabase(path string, o *Options) (*database, error) {
-	if info, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("open store %q: %w", path, err)
-	} else if !info.Mode().IsRegular() || info.Size() == 0 {
-		return nil, &FileError{Path: path, Reason: NotDatabase, Err: errors.New("it is empty, or no regular file")}
-	}
-	if err := checkPages(context.Background(), path); err != nil {
+	if err := checkSize(path); err != nil {
 		return nil, err
 	}
 	reading := *o
@@ -72,7 +65,6 @@ func openDatabase(path string, o *Options) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Now that nobody writes to it: the walk before the lock only spares bbolt what is no database at all.
 	err = checkPages(context.Background(), path)
 	if err == nil {
 		err = guard(path, func() error { return db.bolt.View(func(tx *bolt.Tx) error { return checkFormat(path, tx) }) })
@@ -200,5 +192,3 @@ func holder(path string) string {
 	}
 	return fmt.Sprintf("process %d", pid)
 }
-
-var _ checkpoint.Store = (*Store)(nil)

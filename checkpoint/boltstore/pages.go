@@ -23,10 +23,42 @@ const (
 	bucketHead    = 16 // root page 8 (0: the bucket's only page follows), sequence 8
 )
 
+// checkSize reads the meta pages of the file and reports, as a [*FileError], that it has none or that it is shorter than they say.
+func checkSize(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() || info.Size() == 0 {
+		return &FileError{Path: path, Reason: NotDatabase, Err: errors.New("it is empty, or no regular file")}
+	}
+	meta, err := readMeta(f)
+	if err != nil {
+		return &FileError{Path: path, Reason: NotDatabase, Err: err}
+	}
+	// Who grows a file does so before its meta page says it; so the size is asked for last.
+	if info, err = f.Stat(); err != nil {
+		return err
+	}
+	if info.Size()/int64(meta.pageSize) < int64(meta.highWater) {
+		err := fmt.Errorf("%d bytes for %d pages of %d", info.Size(), meta.highWater, meta.pageSize)
+		return &FileError{Path: path, Reason: Truncated, Err: err}
+	}
+	return nil
+}
+
 // checkPages reads every page of the file that bbolt would, without bbolt: on a damaged page bbolt panics in a goroutine of its own where
-// nobody can recover, and on a cycle it overflows the stack. It takes about as long as bbolt's own scan when it opens a file, and
-// reports what it finds as a [*FileError].
+// nobody can recover, and on a cycle it overflows the stack. It takes about as long as bbolt's own scan when it opens a file. Nobody may
+// write to the file meanwhile. What is wrong is reported as a [*FileError].
 func checkPages(ctx context.Context, path string) error {
+	if err := checkSize(path); err != nil {
+		return err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -35,14 +67,6 @@ func checkPages(ctx context.Context, path string) error {
 	meta, err := readMeta(f)
 	if err != nil {
 		return &FileError{Path: path, Reason: NotDatabase, Err: err}
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if info.Size()/int64(meta.pageSize) < int64(meta.highWater) {
-		err := fmt.Errorf("%d bytes for %d pages of %d", info.Size(), meta.highWater, meta.pageSize)
-		return &FileError{Path: path, Reason: Truncated, Err: err}
 	}
 	w := &walk{file: f, meta: meta, seen: make([]bool, meta.highWater), todo: []uint64{meta.root}}
 	if err := w.run(ctx); err != nil {

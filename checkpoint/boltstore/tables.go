@@ -21,6 +21,7 @@ var (
 	bucketStart   = []byte("start")   // start hash → id
 	bucketDue     = []byte("due")     // due, id → nothing
 
+	nothing    = []byte{}
 	allBuckets = [][]byte{bucketMeta, bucketRecords, bucketLarge, bucketLive, bucketEnded, bucketStart, bucketDue}
 )
 
@@ -115,10 +116,10 @@ func (t *tables) put(old *head, c *change) error {
 		errs = append(errs, t.large.Put(r.ID[:], c.large))
 	}
 	if old == nil || old.record.Status.Ended() != r.Status.Ended() || old.record.Scope != r.Scope {
-		errs = append(errs, t.place(r.Status).Put(placeKey(r), nil))
+		errs = append(errs, t.place(r.Status).Put(placeKey(r), nothing))
 	}
 	if !r.Due.IsZero() && (old == nil || !old.record.Due.Equal(r.Due)) {
-		errs = append(errs, t.due.Put(dueKey(r), nil))
+		errs = append(errs, t.due.Put(dueKey(r), nothing))
 	}
 	if !r.Start.IsZero() && (old == nil || old.record.Start != r.Start) {
 		errs = append(errs, t.start.Put(r.Start[:], r.ID[:]))

@@ -83,7 +83,8 @@ var counts = []string{
 	"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains",
 }
 
-// checkCounts refuses counts that are not exactly an int. The library would cut them to 64 bits and so enforce another number.
+// checkCounts refuses counts that are not exactly an int. The library would cut them to 64 bits and so enforce another number. It looks at
+// every member of that name, also in an example or a default: a needless refusal is better than a bound that is not the written one.
 func checkCounts(v any, place []string) error {
 	switch v := v.(type) {
 	case []any:

@@ -8,8 +8,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// IsFormat reports whether value has the format of that name: email, uri, date or date-time. It is false for any other
-// name.
+// IsFormat reports whether value has the format of that name: email, uri, date, time or date-time. It is false for any
+// other name.
 func IsFormat(name, value string) bool {
 	format, ok := strict()[name]
 	return ok && format.Validate(value) == nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -213,6 +214,64 @@ func TestValidateErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Every keyword's refusal leads to the value it is about.
+func TestValidatePlaces(t *testing.T) {
+	for _, tc := range []struct{ property, value, path string }{
+		{`{"exclusiveMaximum":1}`, `1`, "/p"},
+		{`{"minimum":0.1}`, `0.09999999999999999999`, "/p"},
+		{`{"minProperties":1}`, `{}`, "/p"},
+		{`{"maxProperties":1}`, `{"a":1,"b":2}`, "/p"},
+		{`{"minItems":1}`, `[]`, "/p"},
+		{`{"maxItems":1}`, `[1,2]`, "/p"},
+		{`{"contains":{"const":1}}`, `[2]`, "/p"},
+		{`{"contains":{"const":1},"minContains":2}`, `[1]`, "/p"},
+		{`{"contains":{"const":1},"maxContains":1}`, `[1,1]`, "/p"},
+		{`{"prefixItems":[true],"items":false}`, `[1,2]`, "/p/1"},
+		{`{"propertyNames":{"maxLength":1}}`, `{"a":1,"bb":2}`, "/p/bb"},
+		{`{"patternProperties":{"^x":{"type":"string"}}}`, `{"xy":1}`, "/p/xy"},
+		{`{"not":{"type":"string"}}`, `"a"`, "/p"},
+		{`{"oneOf":[{"type":"string"},{"maxLength":2}]}`, `"a"`, "/p"},
+		{`{"oneOf":[{"type":"string"},{"type":"null"}]}`, `1`, "/p"},
+		{`{"anyOf":[{"properties":{"a":{"type":"string"}}},{"type":"null"}]}`, `{"a":1}`, "/p"},
+		{`{"allOf":[{"properties":{"b":{"type":"string"}}},{"properties":{"a":{"type":"string"}}}]}`, `{"a":1,"b":1}`, "/p/a"},
+		{`{"if":{"required":["a"]},"then":{"required":["b"]},"else":{"required":["c"]}}`, `{"a":1}`, "/p/b"},
+		{`{"dependentSchemas":{"a":{"required":["b"]}}}`, `{"a":1}`, "/p/b"},
+		{`{"properties":{"a":true},"unevaluatedProperties":false}`, `{"a":1,"z":1}`, "/p/z"},
+		{`{"items":{"type":"string"}}`, `["a","b",1,2,"c","d","e","f","g","h",1]`, "/p/2"},
+		{`{"additionalProperties":{"type":"string"}}`, `{"b":1,"10":1,"9":1,"a":1}`, "/p/9"},
+		{`false`, `1`, "/p"},
+	} {
+		t.Run(tc.property, func(t *testing.T) {
+			s, err := schema.Compile(json.RawMessage(`{"type":"object","properties":{"p":` + tc.property + `}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantError(t, s.Validate(json.RawMessage(`{"p":`+tc.value+`}`)), tc.path)
+		})
+	}
+}
+
+func TestSchemaIsShared(t *testing.T) {
+	s, err := schema.Compile(json.RawMessage(tool))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 50 {
+				if err := s.Validate(json.RawMessage(`{"name":"ab","mail":"a@example.com","count":1}`)); err != nil {
+					t.Error(err)
+				}
+				if err := s.Validate(json.RawMessage(`{"name":"ab","at":"x","ratio":0.35}`)); err == nil {
+					t.Error("accepted")
+				}
+			}
+		})
+	}
+	group.Wait()
 }
 
 // What a person wrote does not come back in an error.

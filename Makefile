@@ -1,0 +1,55 @@
+# What a developer runs. `make help` lists the targets.
+# demo and test need Go and make only; lint fetches its tools at the versions of tools.mod the first time.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL: # the parts of check are heavy, and their output is read in order
+
+# The race detector needs cgo, and Go switches cgo off where there is no C compiler. Tests run without the detector then,
+# and say so; CI sets RACE=-race, which fails instead.
+RACE ?= $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+
+# How long `make fuzz` stays with one target.
+FUZZTIME ?= 10s
+
+GO_TOOL := go tool -modfile=tools.mod
+
+.PHONY: help
+help: ## list the targets
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+
+.PHONY: demo
+demo: ## a tool that asks for permission, in this terminal
+	go run ./examples/terminal
+
+.PHONY: test
+test: ## all tests, with the race detector, in random order
+	@$(if $(RACE),,echo "note: no C compiler, so the race detector is off")
+	go test $(RACE) -shuffle=on ./...
+
+.PHONY: lint
+lint: ## formatting, go vet, staticcheck
+	@unformatted=$$(gofmt -l .); \
+	if [ -n "$$unformatted" ]; then echo "not formatted; run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	$(GO_TOOL) staticcheck ./...
+
+.PHONY: modules
+modules: ## go.mod and go.sum are complete, and the modules are what go.sum says
+	go mod tidy -diff
+	go mod verify
+
+.PHONY: check
+check: lint modules test ## everything that CI checks
+
+# Each target is fuzzed on its own, as go test wants it. Inputs that fail are written to testdata/fuzz: commit them.
+.PHONY: fuzz
+fuzz: ## every fuzz target, FUZZTIME (10s) each
+	@for package in $$(go list ./...); do \
+		list=$$(go test -list '^Fuzz' $$package); \
+		for target in $$(grep '^Fuzz' <<< "$$list" || true); do \
+			echo "$$package $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+		done; \
+	done

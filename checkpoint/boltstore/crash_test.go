@@ -1,0 +1,119 @@
+package boltstore_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/checkpoint/boltstore"
+)
+
+// childFile names the variable that makes the test binary a process that commits to the file it names until it is killed.
+const childFile = "BOLTSTORE_TEST_COMMIT_TO"
+
+const childWriters = 8
+
+// commitUntilKilled creates records, and lazily writes them once more, from several goroutines. It prints the number of each record whose creation was acknowledged.
+func commitUntilKilled(path string) int {
+	s, err := boltstore.Open(path, nil)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer s.Close()
+	first, err := s.List(context.Background(), checkpoint.Query{Statuses: []checkpoint.Status{checkpoint.Answered}})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	base := len(first.Records) // one per boot before
+	var wg sync.WaitGroup
+	for writer := range childWriters {
+		wg.Go(func() {
+			for n := base*1_000_000 + writer; ; n += childWriters {
+				r := record(n, 1)
+				r.Start = checkpoint.Hash{1, byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}
+				r.Due = time.UnixMilli(int64(n + 1))
+				if n == base*1_000_000 {
+					r.Status = checkpoint.Answered
+				}
+				if err := s.Commit(context.Background(), put(r)); err != nil {
+					fmt.Fprintln(os.Stderr, err)
+					return
+				}
+				os.Stdout.WriteString(strconv.Itoa(n) + "\n")
+				if r.Status != checkpoint.Answered {
+					r.Status, r.Revision = checkpoint.Finished, 2
+					s.Commit(context.Background(), lazily(put(r)))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return 1
+}
+
+func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and kills processes")
+	}
+	path := newPath(t)
+	acknowledged := make(map[int]bool)
+	for round := range 10 {
+		runAndKill(t, path, acknowledged)
+		s, err := boltstore.Open(path, nil)
+		if err != nil {
+			t.Fatalf("kill %d: open: %v", round, err)
+		}
+		check(t, s)
+		for n := range acknowledged {
+			if _, err := s.Load(t.Context(), idOf(n)); err != nil {
+				t.Fatalf("kill %d: acknowledged record %d: %v", round, n, err)
+			}
+		}
+		shut(t, s)
+	}
+	t.Logf("%d records acknowledged over 10 kills", len(acknowledged))
+}
+
+// runAndKill kills a process at a random moment after its first acknowledged commit, and notes what it acknowledged.
+func runAndKill(t *testing.T, path string, acknowledged map[int]bool) {
+	t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), executable)
+	cmd.Env = append(os.Environ(), childFile+"="+path)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// What was printed before the kill is read to its end afterwards.
+	limit := 1 + rand.IntN(2000)
+	lines := 0
+	for scanner := bufio.NewScanner(out); scanner.Scan(); {
+		if n, err := strconv.Atoi(scanner.Text()); err == nil {
+			acknowledged[n] = true
+		}
+		if lines++; lines == limit {
+			cmd.Process.Kill()
+		}
+	}
+	cmd.Wait()
+	if lines < limit {
+		t.Fatalf("the process ended by itself after %d commits", lines)
+	}
+}

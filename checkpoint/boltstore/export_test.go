@@ -1,0 +1,28 @@
+package boltstore
+
+import "github.com/parley-go/parley/checkpoint"
+
+// SetFailpoint has f called before and after each commit of the database; an error of it is the commit's.
+func (s *Store) SetFailpoint(f func(committed bool) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failpoint = f
+}
+
+// CompactAbove sets how many bytes must be free for a compaction.
+func (o *Options) CompactAbove(bytes int64) *Options {
+	o.compactAbove = bytes
+	return o
+}
+
+// EncodeRow and DecodeRow are the codec of rows.
+func EncodeRow(r *checkpoint.Record) (row, large []byte) { return encodeRow(r) }
+
+// DecodeRow reads what EncodeRow wrote.
+func DecodeRow(id checkpoint.ID, row, large []byte) (checkpoint.Record, error) {
+	h, err := decodeHead(id, row)
+	if err != nil {
+		return checkpoint.Record{}, err
+	}
+	return h.complete(large)
+}

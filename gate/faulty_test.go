@@ -1,0 +1,94 @@
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/parley-go/parley/checkpoint"
+)
+
+var errInjected = errors.New("injected fault")
+
+// A faulty store is a store whose commits can fail before or after they are applied, and whose members can die. It counts.
+type faulty struct {
+	checkpoint.Store
+
+	mu      sync.Mutex
+	member  checkpoint.Member
+	durable int // commits that somebody waited for
+	loads   int
+	// fault is asked for every commit, where it is set: before it is applied, whether it fails; after, whether its success is hidden.
+	fault func(b *checkpoint.Batch) (before, after error)
+	// loadFault fails every load, where it is set.
+	loadFault error
+}
+
+func (f *faulty) Join(ctx context.Context, proposed checkpoint.Ledger) (checkpoint.Ledger, checkpoint.Member, error) {
+	ledger, member, err := f.Store.Join(ctx, proposed)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.member = member
+	return ledger, member, err
+}
+
+// crash lets the gate that joined last die: its claims are dead and nothing it still writes is taken.
+func (f *faulty) crash() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_ = f.member.Leave() // Leave of a member of memstore does not fail
+}
+
+func (f *faulty) Commit(ctx context.Context, b *checkpoint.Batch) error {
+	f.mu.Lock()
+	fault := f.fault
+	if !b.Lazy {
+		f.durable++
+	}
+	f.mu.Unlock()
+	var before, after error
+	if fault != nil {
+		before, after = fault(b)
+	}
+	if before != nil {
+		return before
+	}
+	if err := f.Store.Commit(ctx, b); err != nil {
+		return err
+	}
+	return after
+}
+
+func (f *faulty) Load(ctx context.Context, id checkpoint.ID) (checkpoint.Record, error) {
+	f.mu.Lock()
+	f.loads++
+	fault := f.loadFault
+	f.mu.Unlock()
+	if fault != nil {
+		return checkpoint.Record{}, fault
+	}
+	return f.Store.Load(ctx, id)
+}
+
+func (f *faulty) set(fault func(b *checkpoint.Batch) (before, after error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fault = fault
+}
+
+func (f *faulty) failLoads(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.loadFault = err
+}
+
+func (f *faulty) counts() (durable, loads int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.durable, f.loads
+}
+
+// writes reports whether the batch makes a record of that status.
+func writes(b *checkpoint.Batch, status checkpoint.Status) bool {
+	return len(b.Puts) > 0 && b.Puts[0].Record.Status == status
+}
