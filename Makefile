@@ -1,8 +1,6 @@
 # What a developer runs. `make help` lists the targets.
 # demo and test need Go and make only; lint fetches its tools at the versions of tools.mod the first time.
 
-SHELL := bash
-.SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .NOTPARALLEL: # the parts of check are heavy, and their output is read in order
 
@@ -20,7 +18,7 @@ help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
 .PHONY: demo
-demo: ## a tool that asks for permission, in this terminal
+demo: ## a tool that asks before it releases a service, in this terminal
 	go run ./examples/terminal
 
 .PHONY: test
@@ -46,9 +44,10 @@ check: lint modules test ## everything that CI checks
 # Each target is fuzzed on its own, as go test wants it. Inputs that fail are written to testdata/fuzz: commit them.
 .PHONY: fuzz
 fuzz: ## every fuzz target, FUZZTIME (10s) each
-	@for package in $$(go list ./...); do \
-		list=$$(go test -list '^Fuzz' $$package); \
-		for target in $$(grep '^Fuzz' <<< "$$list" || true); do \
+	@set -e; packages=$$(go list ./...); \
+	for package in $$packages; do \
+		targets=$$(go test -list '^Fuzz' $$package); \
+		for target in $$(echo "$$targets" | grep '^Fuzz'); do \
 			echo "$$package $$target"; \
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
 		done; \

@@ -127,7 +127,7 @@ func (r *request) remint(in *checkpoint.Interaction) *checkpoint.Mint {
 // patience is how long a sweep leaves a claim alone.
 func (r *request) patience() time.Duration {
 	if lifetime := r.lifetime(); lifetime > 0 {
-		return lifetime
+		return lifetime.Truncate(time.Millisecond)
 	}
 	return 10 * time.Minute
 }

@@ -97,6 +97,7 @@ func (o *Options) complete() (*Options, error) {
 	if c.Retention == 0 {
 		c.Retention = 24 * time.Hour
 	}
+	c.Retention = c.Retention.Truncate(time.Millisecond)
 	if c.MaxPrompts == 0 {
 		c.MaxPrompts = 10
 	}

@@ -48,6 +48,7 @@ func (r *request) makeRound(in *checkpoint.Interaction, asked interrupt.Classifi
 	if size > limits.Prompt {
 		return checkpoint.Round{}, fail(ErrTooLarge, "a prompt with its arguments has %d bytes, the limit is %d", size, limits.Prompt)
 	}
+	round.Deadline = round.Deadline.Truncate(time.Millisecond) // what a record can hold; never later
 	round.Digest = promptDigest(in, round.Questions)
 	round.Mint = r.mint(0)
 	return round, nil
@@ -131,7 +132,7 @@ func (r *request) lifetime() time.Duration {
 
 func (r *request) deadline(now time.Time) time.Time {
 	if lifetime := r.lifetime(); lifetime > 0 {
-		return now.Add(lifetime).Truncate(time.Millisecond)
+		return now.Add(lifetime)
 	}
 	return time.Time{}
 }

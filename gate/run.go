@@ -165,6 +165,9 @@ func (r *request) prompted(ctx context.Context, in *checkpoint.Interaction, c in
 	case unknown:
 		return Outcome{}, g.unavailable(ctx, "record prompt", err)
 	default:
+		if in.Revision == 0 { // there was no claim to lose
+			return Outcome{}, g.unavailable(ctx, "record prompt", err)
+		}
 		return Outcome{}, r.lost(ctx, in, err)
 	}
 }

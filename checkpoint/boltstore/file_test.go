@@ -1,0 +1,315 @@
+package boltstore_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/checkpoint/boltstore"
+)
+
+// filled returns the path of a closed store with some records.
+func filled(t testing.TB) string {
+	t.Helper()
+	path := newPath(t)
+	s := open(t, path, nil)
+	for n := range 50 {
+		r := record(n, 1)
+		r.Start, r.Due = checkpoint.Hash{2, byte(n)}, time.UnixMilli(int64(n+1))
+		commit(t, s, put(r))
+	}
+	large := record(100, 1)
+	large.Data = bytes.Repeat([]byte("large"), 30_000)
+	commit(t, s, put(large))
+	shut(t, s)
+	// bbolt makes a file larger than it needs; the rest is left out, so that damage hits what is used.
+	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var size int64
+	db.View(func(tx *bolt.Tx) error { size = tx.Size(); return nil })
+	if err := errors.Join(db.Close(), os.Truncate(path, size)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// edit changes a store's file through bbolt.
+func edit(t testing.TB, path string, change func(tx *bolt.Tx) error) {
+	t.Helper()
+	db, err := bolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Update(change), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestUnusableFiles(t *testing.T) {
+	whole := read(t, filled(t))
+	for _, tc := range []struct {
+		name string
+		want boltstore.Reason
+		make func(t *testing.T, path string)
+	}{
+		{"empty", boltstore.NotDatabase, func(t *testing.T, path string) { write(t, path, nil) }},
+		{"short text", boltstore.NotDatabase, func(t *testing.T, path string) { write(t, path, []byte("hello")) }},
+		{"long text", boltstore.NotDatabase, func(t *testing.T, path string) { write(t, path, bytes.Repeat([]byte("hello\n"), 20_000)) }},
+		{"zeros", boltstore.NotDatabase, func(t *testing.T, path string) { write(t, path, make([]byte, 1<<20)) }},
+		{"directory", boltstore.NotDatabase, func(t *testing.T, path string) { os.Mkdir(path, 0o700) }},
+		{"one page", boltstore.Truncated, func(t *testing.T, path string) { write(t, path, whole[:4096]) }},
+		{"two pages and a half", boltstore.Truncated, func(t *testing.T, path string) { write(t, path, whole[:10_000]) }},
+		{"without its end", boltstore.Truncated, func(t *testing.T, path string) { write(t, path, whole[:len(whole)-4096]) }},
+		{"another application", boltstore.Foreign, func(t *testing.T, path string) {
+			edit(t, path, func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("theirs")); return err })
+		}},
+		{"empty database", boltstore.Foreign, func(t *testing.T, path string) { edit(t, path, func(*bolt.Tx) error { return nil }) }},
+		{"a bucket more", boltstore.Foreign, func(t *testing.T, path string) {
+			write(t, path, whole)
+			edit(t, path, func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("theirs")); return err })
+		}},
+		{"a bucket less", boltstore.Damaged, func(t *testing.T, path string) {
+			write(t, path, whole)
+			edit(t, path, func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte("due")) })
+		}},
+		{"newer format", boltstore.Newer, func(t *testing.T, path string) {
+			write(t, path, whole)
+			edit(t, path, func(tx *bolt.Tx) error {
+				return tx.Bucket([]byte("meta")).Put([]byte("version"), binary.BigEndian.AppendUint32(nil, 2))
+			})
+		}},
+		{"zeros behind the meta pages", boltstore.Damaged, func(t *testing.T, path string) {
+			write(t, path, append(bytes.Clone(whole[:8192]), make([]byte, len(whole)-8192)...))
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			path := newPath(t)
+			tc.make(t, path)
+			before, _ := os.ReadFile(path)
+			for _, readOnly := range []bool{false, true} {
+				s, err := boltstore.Open(path, &boltstore.Options{ReadOnly: readOnly})
+				if err == nil {
+					s.Close()
+				}
+				file, ok := errors.AsType[*boltstore.FileError](err)
+				if !ok || file.Reason != tc.want || file.Path != path {
+					t.Errorf("open: got %v, want a file error: %s", err, tc.want)
+				}
+			}
+			if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
+				t.Error("the file was changed")
+			}
+			if names, _ := os.ReadDir(filepath.Dir(path)); len(names) != 1 {
+				t.Errorf("%d files beside each other, want one", len(names))
+			}
+		})
+	}
+}
+
+func TestHeld(t *testing.T) {
+	path := newPath(t)
+	s := open(t, path, nil)
+	for _, readOnly := range []bool{false, true} {
+		_, err := boltstore.Open(path, &boltstore.Options{Timeout: time.Millisecond, ReadOnly: readOnly})
+		file, ok := errors.AsType[*boltstore.FileError](err)
+		if !ok || file.Reason != boltstore.Held || file.Path != path {
+			t.Fatalf("open: got %v, want a file error: %s", err, boltstore.Held)
+		}
+		t.Logf("%s: %v", runtime.GOOS, err)
+	}
+	commit(t, s, put(record(1, 1)))
+	shut(t, s)
+	wantRevision(t, open(t, path, nil), 1, 1)
+}
+
+func TestCorruptRow(t *testing.T) {
+	path := filled(t)
+	edit(t, path, func(tx *bolt.Tx) error {
+		records, large := tx.Bucket([]byte("records")), tx.Bucket([]byte("large"))
+		id, other, big := idOf(7), idOf(9), idOf(100)
+		row := bytes.Clone(records.Get(id[:]))
+		row[20] ^= 1
+		data := bytes.Clone(large.Get(big[:]))
+		data[1000] ^= 1
+		return errors.Join(records.Put(id[:], row), records.Delete(other[:]), large.Put(big[:], data))
+	})
+	var log strings.Builder
+	s, err := boltstore.Open(path, &boltstore.Options{Logger: textLogger(&log)})
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	defer shut(t, s)
+	for _, n := range []int{7, 100} {
+		_, err := s.Load(t.Context(), idOf(n))
+		wantCorrupt(t, err, n)
+	}
+	_, err = s.Find(t.Context(), checkpoint.Hash{2, 7})
+	wantCorrupt(t, err, 7)
+	wantCorrupt(t, s.Commit(t.Context(), put(record(7, 2))), 7)
+	wantCorrupt(t, s.Commit(t.Context(), lazily(put(record(7, 2)))), 7)
+	wantRevision(t, s, 8, 1)
+	commit(t, s, put(record(200, 1)))
+
+	page, err := s.List(t.Context(), checkpoint.Query{})
+	if err != nil || len(page.Records) != 49 {
+		t.Errorf("list: %d records, error %v, want 49", len(page.Records), err)
+	}
+	if lines := strings.Count(log.String(), "\n"); lines != 3 {
+		t.Errorf("%d lines in the log, want one for each record left out:\n%s", lines, log.String())
+	}
+	findings := s.Check(t.Context())
+	wantCorrupt(t, findings, 7)
+	t.Logf("check: %v", findings)
+}
+
+func wantCorrupt(t *testing.T, err error, n int) {
+	t.Helper()
+	if corrupt, ok := errors.AsType[*boltstore.CorruptError](err); !ok || corrupt.ID != idOf(n) {
+		t.Errorf("got %v, want record %d to be corrupt", err, n)
+	}
+}
+
+func TestCheckFindsContradictions(t *testing.T) {
+	id := idOf(3)
+	place := append(append([]byte{1}, make([]byte, 31)...), id[:]...)
+	for name, change := range map[string]func(tx *bolt.Tx) error{
+		"missing in live": func(tx *bolt.Tx) error { return tx.Bucket([]byte("live")).Delete(place) },
+		"also in ended":   func(tx *bolt.Tx) error { return tx.Bucket([]byte("ended")).Put(place, []byte{}) },
+		"missing in due": func(tx *bolt.Tx) error {
+			return tx.Bucket([]byte("due")).Delete(append([]byte{0, 0, 0, 0, 0, 0, 0, 4}, id[:]...))
+		},
+		"another due": func(tx *bolt.Tx) error {
+			return tx.Bucket([]byte("due")).Put(append([]byte{0, 0, 0, 0, 0, 0, 0, 5}, id[:]...), nil)
+		},
+		"missing in start": func(tx *bolt.Tx) error {
+			return tx.Bucket([]byte("start")).Delete(append([]byte{2, 3}, make([]byte, 30)...))
+		},
+		"another start":  func(tx *bolt.Tx) error { return tx.Bucket([]byte("start")).Put(make([]byte, 32), id[:]) },
+		"missing row":    func(tx *bolt.Tx) error { return tx.Bucket([]byte("records")).Delete(id[:]) },
+		"data of nobody": func(tx *bolt.Tx) error { return tx.Bucket([]byte("large")).Put(id[:], []byte("data")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filled(t)
+			edit(t, path, change)
+			s, err := boltstore.Open(path, nil)
+			if err != nil {
+				t.Fatalf("open: %v", err)
+			}
+			defer shut(t, s)
+			wantCorrupt(t, s.Check(t.Context()), 3)
+		})
+	}
+}
+
+// TestDamage flips bytes at random. Whatever the store makes of it, it must not panic, hang or fault.
+func TestDamage(t *testing.T) {
+	whole := read(t, filled(t))
+	path := newPath(t)
+	opened := 0
+	for seed := range uint64(60) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		data := bytes.Clone(whole)
+		for range 1 + random.IntN(20) {
+			// Half of the damage is near the beginning of a page, where its header is.
+			at := random.IntN(len(data))
+			if random.IntN(2) == 0 {
+				at = at&^4095 | random.IntN(64)
+			}
+			data[at] = byte(random.Uint32())
+		}
+		write(t, path, data)
+		s, err := boltstore.Open(path, &boltstore.Options{Logger: textLogger(new(strings.Builder))})
+		if err != nil {
+			if _, ok := errors.AsType[*boltstore.FileError](err); !ok {
+				t.Errorf("seed %d: open: got %v, want a file error", seed, err)
+			}
+			continue
+		}
+		opened++
+		for n := range 50 {
+			s.Load(t.Context(), idOf(n))
+			s.Find(t.Context(), checkpoint.Hash{2, byte(n)})
+		}
+		s.List(t.Context(), checkpoint.Query{})
+		s.Check(t.Context())
+		for n := range 5 {
+			s.Commit(t.Context(), put(record(n, 2)))
+		}
+		s.Close()
+	}
+	t.Logf("%d of 60 damaged files could be opened", opened)
+}
+
+func TestFileGetsShorter(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a mapped file cannot be made shorter there")
+	}
+	path := filled(t)
+	s, err := boltstore.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 8192); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Load(t.Context(), idOf(1))
+	if file, ok := errors.AsType[*boltstore.FileError](err); !ok || file.Reason != boltstore.Damaged {
+		t.Errorf("load: got %v, want a file error", err)
+	}
+	if err := s.Commit(t.Context(), put(record(1, 2))); err == nil {
+		t.Error("commit: no error")
+	}
+	s.Close()
+}
+
+func TestCompaction(t *testing.T) {
+	path := newPath(t)
+	s := open(t, path, nil)
+	data := bytes.Repeat([]byte("x"), 40_000)
+	for n := range 60 {
+		r := record(n, 1)
+		r.Data = data
+		commit(t, s, put(r))
+	}
+	gone := &checkpoint.Batch{}
+	for n := range 55 {
+		gone.Deletes = append(gone.Deletes, checkpoint.Delete{ID: idOf(n), Revision: 1})
+	}
+	commit(t, s, gone)
+	commit(t, s, put(record(59, 2)))
+	shut(t, s)
+	before, _ := os.Stat(path)
+
+	shut(t, open(t, path, nil)) // too little to be worth it
+	if same, _ := os.Stat(path); !os.SameFile(before, same) {
+		t.Fatal("the file was compacted, though little is free")
+	}
+	s = open(t, path, new(boltstore.Options).CompactAbove(1<<20))
+	after, _ := os.Stat(path)
+	if os.SameFile(before, after) || after.Size() >= before.Size()/2 || after.Mode() != before.Mode() {
+		t.Fatalf("the file of %d bytes has now %d, mode %v", before.Size(), after.Size(), after.Mode())
+	}
+	wantRevision(t, s, 54, 0)
+	wantRevision(t, s, 58, 1)
+	wantRevision(t, s, 59, 2)
+	commit(t, s, put(record(59, 3)))
+	wantRevision(t, open(t, copyFile(t, path), nil), 59, 3)
+	if names, _ := os.ReadDir(filepath.Dir(path)); len(names) != 1 {
+		t.Errorf("%d files beside each other, want one", len(names))
+	}
+	if _, err := boltstore.Open(path, &boltstore.Options{Timeout: time.Millisecond}); err == nil {
+		t.Error("the compacted file is not locked")
+	}
+}

@@ -1,0 +1,145 @@
+package boltstore_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/checkpoint/boltstore"
+)
+
+func TestIdleFlush(t *testing.T) {
+	path := newPath(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, path, &boltstore.Options{IdleFlush: time.Minute})
+		commit(t, s, put(record(1, 1)))
+		commit(t, s, lazily(put(record(1, 2))))
+
+		time.Sleep(time.Minute - 1)
+		synctest.Wait()
+		killed := open(t, copyFile(t, path), nil)
+		wantRevision(t, killed, 1, 1)
+		wantRevision(t, s, 1, 2)
+
+		time.Sleep(1)
+		synctest.Wait()
+		killed = open(t, copyFile(t, path), nil)
+		wantRevision(t, killed, 1, 2)
+		wantRevision(t, s, 1, 2)
+	})
+}
+
+func TestManyLazyAreFlushedEarly(t *testing.T) {
+	path := newPath(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, path, &boltstore.Options{IdleFlush: time.Hour})
+		const count = 600
+		for n := range count {
+			commit(t, s, put(record(n, 1)))
+			if n < count-513 {
+				continue
+			}
+			// The last 513 are written again below.
+		}
+		for n := range count {
+			commit(t, s, lazily(put(record(n, 2))))
+		}
+		synctest.Wait()
+		wantRevision(t, open(t, copyFile(t, path), nil), 0, 2)
+	})
+}
+
+// blockCommits has the store's commits wait until the returned function is called; entered receives a value when one begins to.
+func blockCommits(s *boltstore.Store) (entered <-chan struct{}, release func()) {
+	begun, gate := make(chan struct{}, 100), make(chan struct{})
+	s.SetFailpoint(func(committed bool) error {
+		if !committed {
+			begun <- struct{}{}
+			<-gate
+		}
+		return nil
+	})
+	return begun, func() { close(gate) }
+}
+
+func TestLazyDoesNotWaitForTheDisk(t *testing.T) {
+	path := newPath(t)
+	s := open(t, path, nil)
+	commit(t, s, put(record(1, 1), record(2, 1)))
+	entered, release := blockCommits(s)
+	done := make(chan error)
+	go func() { done <- s.Commit(t.Context(), put(record(1, 2))) }()
+	<-entered
+
+	// While record 1 waits for the disk, record 2 is written lazily, twice, and everybody sees it.
+	commit(t, s, lazily(put(record(2, 2))))
+	commit(t, s, lazily(put(record(2, 3))))
+	wantRevision(t, s, 2, 3)
+	// What is not durable yet and not lazy is not seen.
+	wantRevision(t, s, 1, 1)
+
+	release()
+	if err := <-done; err != nil {
+		t.Fatalf("commit: %v", err)
+	}
+	wantRevision(t, s, 1, 2)
+	wantRevision(t, s, 2, 3)
+	commit(t, s, put(record(2, 4)))
+	wantRevision(t, open(t, copyFile(t, path), nil), 2, 4)
+}
+
+func TestLazyOfWhatIsBeingWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, newPath(t), nil)
+		commit(t, s, put(record(1, 1)))
+		_, release := blockCommits(s)
+		first, second := make(chan error, 1), make(chan error, 1)
+		go func() { first <- s.Commit(t.Context(), put(record(1, 2))) }()
+		synctest.Wait()
+		// It can only be compared with what the transaction leaves, so it waits for that.
+		go func() { second <- s.Commit(t.Context(), lazily(put(record(1, 2)))) }()
+		synctest.Wait()
+		select {
+		case err := <-second:
+			t.Fatalf("lazy commit: got %v before the outcome of the other one was known", err)
+		default:
+		}
+		release()
+		if err := <-first; err != nil {
+			t.Fatalf("commit: %v", err)
+		}
+		wantConflict(t, <-second)
+		wantRevision(t, s, 1, 2)
+	})
+}
+
+func TestLazyOverWhatIsBeingFlushed(t *testing.T) {
+	path := newPath(t)
+	s := open(t, path, &boltstore.Options{IdleFlush: time.Hour})
+	commit(t, s, put(record(1, 1), record(2, 1)))
+	commit(t, s, lazily(put(record(1, 2))))
+	entered, release := blockCommits(s)
+	done := make(chan error)
+	go func() { done <- s.Commit(t.Context(), put(record(2, 2))) }()
+	<-entered
+	commit(t, s, lazily(put(record(1, 3)))) // over revision 2, which is being flushed
+	release()
+	if err := <-done; err != nil {
+		t.Fatalf("commit: %v", err)
+	}
+	wantRevision(t, s, 1, 3)
+	wantRevision(t, open(t, copyFile(t, path), nil), 1, 2)
+	shut(t, s)
+	wantRevision(t, open(t, path, nil), 1, 3)
+}
+
+func TestLazyDeleteHidesFromLists(t *testing.T) {
+	s := open(t, newPath(t), &boltstore.Options{IdleFlush: time.Hour})
+	commit(t, s, put(record(1, 1), record(2, 1), record(3, 1)))
+	commit(t, s, &checkpoint.Batch{Lazy: true, Deletes: []checkpoint.Delete{{ID: idOf(2), Revision: 1}}})
+	page, err := s.List(t.Context(), checkpoint.Query{Limit: 2})
+	if err != nil || len(page.Records) != 2 || page.Next != "" || page.Records[1].ID != idOf(3) {
+		t.Fatalf("list: %d records, next %q, error %v", len(page.Records), page.Next, err)
+	}
+}

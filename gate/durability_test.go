@@ -1,0 +1,170 @@
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/gate"
+)
+
+// R25: a one-question interaction answered by its caller costs two durable commits, a start ID and an answer from elsewhere one more each.
+func TestDurableCommits(t *testing.T) {
+	for name, test := range map[string]struct {
+		start     string
+		elsewhere bool
+		want      int
+	}{
+		"by its caller":  {"", false, 2},
+		"a start id":     {"work", false, 3},
+		"from elsewhere": {"", true, 3},
+		"both":           {"work", true, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var effects counter
+			store := &faulty{Store: newMem()}
+			g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})
+			c := call("deploy", `{"service":"api"}`)
+			c.StartID = test.start
+			p := mustAsk(t, g.Face, c)
+			if test.elsewhere {
+				mustAnswer(t, g.Face, p, allow)
+			}
+			mustFinish(t, g.Face, with(c, p, allow), `"deployed api"`)
+			if have, _ := store.counts(); have != test.want {
+				t.Errorf("%d durable commits, want %d", have, test.want)
+			}
+		})
+	}
+}
+
+// R25: a tool that does not ask costs no commit at all.
+func TestNoCommitWithoutAQuestion(t *testing.T) {
+	store := &faulty{Store: newMem()}
+	g := open(t, store, gate.Options{Tools: []*gate.Tool{raw("tool", func(context.Context) (any, error) { return "done", nil }, nil)}})
+	mustFinish(t, g.Face, call("tool", `{}`), `"done"`)
+	if have, _ := store.counts(); have != 0 {
+		t.Errorf("%d commits", have)
+	}
+}
+
+// R25: a prompt is committed before its token is given out. A commit whose outcome is not known is settled by reading back.
+func TestUnknownCommitOfAPrompt(t *testing.T) {
+	for name, test := range map[string]struct {
+		before, after error
+		times         int // how often the commit fails
+		want          gate.Code
+	}{
+		"written although it failed":    {nil, errInjected, 100, ""},
+		"failed once":                   {errInjected, nil, 1, ""},
+		"never written":                 {errInjected, nil, 100, gate.ErrUnavailable},
+		"the store is closed for good":  {checkpoint.ErrUnavailable, nil, 100, gate.ErrUnavailable},
+		"the store turned to read-only": {checkpoint.ErrReadOnly, nil, 100, gate.ErrUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var effects counter
+			store := &faulty{Store: newMem()}
+			g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})
+			failed := 0
+			store.set(func(b *checkpoint.Batch) (before, after error) {
+				if failed++; failed > test.times {
+					return nil, nil
+				}
+				return test.before, test.after
+			})
+			c := call("deploy", `{"service":"api"}`)
+			if test.want != "" {
+				e := mustFail(t, g.Face, c, test.want)
+				if e.Code.Retryable() != (test.want == gate.ErrUnavailable) {
+					t.Errorf("retryable: %v", e.Code.Retryable())
+				}
+				return
+			}
+			p := mustAsk(t, g.Face, c)
+			store.set(nil)
+			mustFinish(t, g.Face, with(c, p, allow), `"deployed api"`)
+			effects.want(t, 1)
+		})
+	}
+}
+
+// R25, R27: an answer is committed before the handler runs; while it is not known to be, the handler does not run, and the same request settles it.
+func TestUnknownCommitOfAnAnswer(t *testing.T) {
+	for name, test := range map[string]struct {
+		before, after error
+		unreadable    bool
+		now           gate.Code // what the request gets; empty: the result
+	}{
+		"written, and readable":       {nil, errInjected, false, ""},
+		"written, and unreadable":     {nil, errInjected, true, gate.ErrUnavailable},
+		"not written, and readable":   {errInjected, nil, false, gate.ErrUnavailable},
+		"not written, and unreadable": {errInjected, nil, true, gate.ErrUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var effects counter
+			store := &faulty{Store: newMem()}
+			g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})
+			c := call("deploy", `{"service":"api"}`)
+			p := mustAsk(t, g.Face, c)
+			store.set(func(b *checkpoint.Batch) (before, after error) {
+				if !writes(b, checkpoint.Running) {
+					return nil, nil
+				}
+				if test.unreadable {
+					store.failLoads(errInjected)
+				}
+				return test.before, test.after
+			})
+			answer := with(c, p, allow)
+			if test.now == "" {
+				mustFinish(t, g.Face, answer, `"deployed api"`)
+			} else {
+				mustFail(t, g.Face, answer, test.now)
+				effects.want(t, 0)
+				store.set(nil)
+				store.failLoads(nil)
+				mustFinish(t, g.Face, answer, `"deployed api"`) // its handler was never started: no second run
+			}
+			effects.want(t, 1)
+			mustFail(t, g.Face, answer, gate.ErrAlreadyCompleted)
+		})
+	}
+}
+
+// R25: a finish mark is not waited for: losing one costs the caller nothing, and never a second run.
+func TestLostFinishMark(t *testing.T) {
+	var effects counter
+	store := &faulty{Store: newMem()}
+	g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})
+	c := call("deploy", `{"service":"api"}`)
+	p := mustAsk(t, g.Face, c)
+	store.set(func(b *checkpoint.Batch) (before, after error) {
+		if b.Lazy {
+			return errInjected, nil
+		}
+		return nil, nil
+	})
+	mustFinish(t, g.Face, with(c, p, allow), `"deployed api"`)
+	mustFail(t, g.Face, with(c, p, allow), gate.ErrOutcomeUnknown)
+	store.set(nil)
+	// The mark is owed, and paid with a later request.
+	mustFail(t, g.Face, with(c, p, allow), gate.ErrAlreadyCompleted)
+	effects.want(t, 1)
+}
+
+// A store that cannot be read is told as such, retryably, and nothing else is.
+func TestStoreDown(t *testing.T) {
+	var effects counter
+	store := &faulty{Store: newMem()}
+	g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})
+	c := call("deploy", `{"service":"api"}`)
+	p := mustAsk(t, g.Face, c)
+	store.failLoads(errInjected)
+	e := mustFail(t, g.Face, with(c, p, allow), gate.ErrUnavailable)
+	if !e.Code.Retryable() || !errors.Is(e, errInjected) || e.Error() != "unavailable: the store does not serve" {
+		t.Errorf("%v", e)
+	}
+	store.failLoads(nil)
+	mustFinish(t, g.Face, with(c, p, allow), `"deployed api"`)
+}
