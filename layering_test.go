@@ -33,7 +33,6 @@ const (
 	jsonSchemaFor = "github.com/google/jsonschema-go"
 	jsontext      = "github.com/go-json-experiment/json/jsontext"
 	rapid         = "pgregory.net/rapid"
-	sys           = "golang.org/x/sys"
 )
 
 // house has a row for every package, by its path in the module. Whoever adds a package adds its row.
@@ -49,7 +48,7 @@ var house = map[string]place{
 	"checkpoint":                {floor: 2},
 	"internal/watch":            {floor: 2, beside: []string{"checkpoint"}},
 	"checkpoint/memstore":       {floor: 2, beside: []string{"checkpoint", "internal/watch"}, outside: []string{btree}},
-	"checkpoint/boltstore":      {floor: 2, beside: []string{"checkpoint", "internal/watch"}, outside: []string{bbolt, sys}},
+	"checkpoint/boltstore":      {floor: 2, beside: []string{"checkpoint", "internal/watch"}, outside: []string{bbolt}},
 	"checkpoint/checkpointtest": {floor: 2, beside: []string{"checkpoint"}, outside: []string{goCmp, rapid}},
 
 	"gate": {floor: 3},

@@ -10,10 +10,7 @@ func (s *Store) SetFailpoint(f func(committed bool) error) {
 }
 
 // CompactAbove sets how many bytes must be free for a compaction.
-func (o *Options) CompactAbove(bytes int64) *Options {
-	o.compactAbove = bytes
-	return o
-}
+func (o *Options) CompactAbove(bytes int64) { o.compactAbove = bytes }
 
 // EncodeRow and DecodeRow are the codec of rows.
 func EncodeRow(r *checkpoint.Record) (row, large []byte) { return encodeRow(r) }

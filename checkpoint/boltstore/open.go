@@ -91,9 +91,17 @@ type database struct {
 // close closes the database and lets go of its file.
 func (d *database) close() error {
 	if d.stuck {
-		return d.file.Close()
+		return d.abandon()
 	}
 	return d.bolt.Close()
+}
+
+// abandon lets go of the file without bbolt, whose memory map stays until the process ends.
+func (d *database) abandon() error {
+	if d.file == nil {
+		return nil
+	}
+	return errors.Join(unlock(d.file), d.file.Close())
 }
 
 // openBolt opens an existing file and takes its lock.
@@ -111,8 +119,7 @@ func openBolt(path string, o *Options) (*database, error) {
 	var damaged *FileError
 	switch {
 	case errors.As(err, &damaged):
-		db.file.Close() // bbolt did not come to it
-		return nil, err
+		return nil, errors.Join(err, db.abandon())
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, &FileError{Path: path, Reason: Held, Err: fmt.Errorf("by %s", holder(path))}
 	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrVersionMismatch), errors.Is(err, bolterrors.ErrChecksum):

@@ -87,10 +87,13 @@ func table(rows []row, out *os.File) error {
 		return err
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tTOOL\tSTATUS\tROUND\tSINCE\tEXPIRES\tQUESTIONS\tARGUMENTS")
+	fmt.Fprintln(w, "ID\tTOOL\tSTATUS\tROUND\tSINCE\tEXPIRES\tQUESTIONS")
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", r.ID, r.Tool, r.Status, r.Round, local(r.Since), local(r.Expires),
-			strings.Join(r.Questions, ","), printable(string(r.Arguments)))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", r.ID, printable(r.Tool), r.Status, r.Round, local(r.Since), local(r.Expires),
+			strings.Join(r.Questions, ","))
+		if r.Arguments != nil {
+			fmt.Fprintf(w, "  %s\n", printable(string(r.Arguments)))
+		}
 	}
 	return w.Flush()
 }
@@ -99,5 +102,5 @@ func local(t time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
-	return t.Local().Format("2006-01-02 15:04")
+	return t.Local().Format("Jan 2 15:04")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"charm.land/huh/v2"
@@ -10,6 +11,9 @@ import (
 
 // show lets huh show the fields as one form, and returns nil only where the person completed it. Whatever else ends it is no answer: not an
 // interruption, not a signal, not the end of the input.
+//
+// Forms come one after the other, which needs the bubbletea of go.mod, newer than the one that huh asks for: with that one, the reader of a form
+// that ended can go on for a while and swallow what is typed into the next.
 func (t *terminal) show(ctx context.Context, fields ...huh.Field) error {
 	form := huh.NewForm(huh.NewGroup(fields...)).WithInput(t.in).WithOutput(t.out)
 	if t.accessible {
@@ -36,9 +40,11 @@ func (t *terminal) showLines(ctx context.Context, form *huh.Form) error {
 	case err := <-shown:
 		return err
 	case <-in.ended:
-		return errInputEnded
+		_, err := fmt.Fprintln(t.out) // after the line that nobody ended
+		return errors.Join(errInputEnded, err)
 	case <-ctx.Done():
-		return errInterrupted
+		_, err := fmt.Fprintln(t.out)
+		return errors.Join(errInterrupted, err)
 	}
 }
 

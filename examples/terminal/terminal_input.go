@@ -30,7 +30,7 @@ func (t *terminal) input(f interrupt.Field, check func(json.RawMessage) error) i
 		title, preset = title+":", nil
 	}
 	switch {
-	case f.Kind == interrupt.FieldBoolean && f.Required:
+	case f.Kind == interrupt.FieldBoolean && f.Required && !t.accessible: // there an empty line would be a no
 		yes := string(preset) == "true"
 		field := huh.NewConfirm().Title(title).Description(hint).Value(&yes)
 		return input{field, func() json.RawMessage { return encode(yes) }}
