@@ -105,14 +105,14 @@ func (g *Gate) SetKeys(keys [][]byte) error {
 	return nil
 }
 
-// Close shuts the gate down with all its faces. From its beginning on there are no new requests and no new prompts; requests that are running are
+// Close shuts the gate down with all its faces (S1, S2). From its beginning on there are no new requests and no new prompts; requests that are running are
 // waited for. Where ctx ends first, their handlers' contexts are cancelled and their claims given up, so that another gate can take them over, and
 // Close returns ctx's error. The store stays open.
 func (g *Gate) Close(ctx context.Context) error {
 	g.Face.life.begin()
 	err := g.life.close(ctx)
-	if !g.opts.ReadOnly && err == nil {
-		g.pay(ctx)
+	if err == nil {
+		g.sweep(ctx)
 	}
 	g.life.end()
 	return errors.Join(err, g.member.Leave())

@@ -43,7 +43,7 @@ func (f *Face) Invoke(ctx context.Context, call Call) (Outcome, error) {
 // outside hides a handler's own resume from what a nested call runs (R3).
 func outside(ctx context.Context) context.Context { return resume.With(ctx, nil) }
 
-// serve makes the checks from 4 on, once. again: somebody else wrote in between.
+// serve makes the checks from 4 on, once. again: somebody else wrote in between (N6).
 func (r *request) serve(ctx context.Context) (_ Outcome, again bool, _ error) {
 	in, round, err := r.locate(ctx)
 	if err != nil {
@@ -234,7 +234,7 @@ func (r *request) fresh(ctx context.Context) (_ Outcome, again bool, _ error) {
 	}
 	defer release()
 	m := start(in, arrival{owner: g.member.Owner(), now: now, lookAgain: now.Add(r.patience())}) // F2
-	if again, err := r.record(ctx, in, m); again || err != nil {
+	if again, err := r.record(ctx, in, m); again || err != nil {                                 // again: F3, somebody else's call created it
 		return Outcome{}, again, err
 	}
 	outcome, err := r.run(ctx, m.next, false)
@@ -308,6 +308,7 @@ func refused(m move, in *checkpoint.Interaction, startID string) *Error {
 
 func busy(id checkpoint.ID) *Error { return fail(ErrBusy, "another request is at it").on(id) }
 
+// readOnly is V3.
 func readOnly() *Error {
 	return fail(ErrUnavailable, "this gate only reads: send the request to one that writes")
 }

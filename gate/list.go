@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -10,11 +11,13 @@ import (
 
 // A Summary is where an interaction stands. It holds no token and is the receiver's own copy.
 type Summary struct {
-	ID      checkpoint.ID
-	Status  checkpoint.Status
-	Tool    string
-	Created time.Time
-	Updated time.Time
+	ID     checkpoint.ID
+	Status checkpoint.Status
+	Tool   string
+	// Arguments are as a prompt shows them: in canonical form, the masked ones replaced.
+	Arguments json.RawMessage
+	Created   time.Time
+	Updated   time.Time
 	// Prompt is the latest round's, without its token; nil before the first.
 	Prompt *Prompt
 	// Attempts counts the runs of the handler for the latest answer.
@@ -124,7 +127,8 @@ func (g *Gate) summary(record checkpoint.Record) Summary {
 		return Summary{ID: record.ID, Status: record.Status, Problem: err}
 	}
 	s := Summary{
-		ID: in.ID, Status: in.Status, Tool: in.Tool, Created: in.Created, Updated: in.Updated, Attempts: int(in.Claim.Attempt),
+		ID: in.ID, Status: in.Status, Tool: in.Tool, Arguments: shown(in, g.tools[in.Tool]), Created: in.Created, Updated: in.Updated,
+		Attempts: int(in.Claim.Attempt),
 	}
 	if len(in.Rounds) > 0 {
 		s.Prompt = g.prompt(in, g.tools[in.Tool])

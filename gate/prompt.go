@@ -163,21 +163,25 @@ func (r *request) show(in *checkpoint.Interaction) (*Prompt, error) {
 	return prompt, nil
 }
 
-// prompt makes the prompt of the last round without a token. tool may be nil where this gate does not have it: then all
-// arguments are hidden, since which of them are to be is not known.
+// prompt makes the prompt of the last round without a token. tool may be nil where this gate does not have it.
 func (g *Gate) prompt(in *checkpoint.Interaction, tool *Tool) *Prompt {
 	last := in.Last()
-	p := &Prompt{Interaction: in.ID, Round: len(in.Rounds), Tool: in.Tool, Expires: last.Deadline}
-	if tool == nil {
-		p.Arguments = json.RawMessage(masked)
-	} else {
+	p := &Prompt{Interaction: in.ID, Round: len(in.Rounds), Tool: in.Tool, Arguments: shown(in, tool), Expires: last.Deadline}
+	if tool != nil {
 		p.Title = tool.opts.Title
-		p.Arguments = mask(in.Arguments, tool.opts.Mask)
 	}
 	for _, q := range last.Questions {
 		p.Questions = append(p.Questions, Question{ID: q.ID, Type: q.Type, Body: bytes.Clone(q.Body)})
 	}
 	return p
+}
+
+// shown are the arguments as a person may see them. Where the tool is not known, nor is which of them are to be hidden: all are.
+func shown(in *checkpoint.Interaction, tool *Tool) json.RawMessage {
+	if tool == nil {
+		return json.RawMessage(masked)
+	}
+	return mask(in.Arguments, tool.opts.Mask)
 }
 
 // mask replaces the named members of the arguments. Their digest, and what the tool runs with, cover them all the same (R9).

@@ -179,6 +179,7 @@ func (r *request) invalid(ctx context.Context, cause string, id checkpoint.ID) e
 	return fail(ErrInvalidContinuation, "the token is not good for this request")
 }
 
+// byStart is F4, or F5: the call joins what its start ID began.
 func (r *request) byStart(ctx context.Context) (*checkpoint.Interaction, error) {
 	record, err := r.gate.store.Find(ctx, r.start)
 	if errors.Is(err, checkpoint.ErrNotFound) {

@@ -14,9 +14,9 @@ import (
 // maxFindings is how many contradictions Check reports.
 const maxFindings = 20
 
-// Check looks for contradictions in the file: damaged pages, damaged records, a record without its index entries, an index entry without
-// its record. It reads the whole file and lets nobody commit meanwhile; lazy batches that are not in the file yet are not looked at. It returns nil, or up
-// to twenty findings joined: [*FileError] for the file, [*CorruptError] for a record.
+// Check looks for contradictions in the file: damaged pages, damaged records, a record without its index entries, an index entry
+// without its record. It reads the whole file, and commits that are not lazy wait meanwhile; lazy batches that are not in the file yet are
+// not looked at. It returns nil, or up to twenty findings joined: [*FileError] for the file, [*CorruptError] for a record.
 func (s *Store) Check(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return fmt.Errorf("check store: %w", err)

@@ -7,8 +7,9 @@ import (
 	"github.com/parley-go/parley/checkpoint"
 )
 
-// Commit implements [checkpoint.Store]. It returns checkpoint.ErrReadOnly for a store that was opened to be read, a *checkpoint.ConflictError, and after
-// checkpoint.ErrUnavailable, a [*CorruptError] or ctx's own error nothing is known of the batch but what reading back tells.
+// Commit implements [checkpoint.Store]. It returns checkpoint.ErrReadOnly for a store that was opened to be read, a
+// *checkpoint.ConflictError, and a [*CorruptError] where a record that the batch writes is damaged, with nothing written. After
+// checkpoint.ErrUnavailable or ctx's own error only reading back tells whether the batch was applied.
 //
 // A lazy batch does not wait for the disk, unless it creates a record, changes a start hash, has more than 64 KiB of data in a record, or
 // writes a record that the transaction under way writes too: then it is as durable as any other when Commit returns.

@@ -1,6 +1,11 @@
 package boltstore
 
-import "github.com/parley-go/parley/checkpoint"
+import (
+	"encoding/binary"
+	"hash/crc32"
+
+	"github.com/parley-go/parley/checkpoint"
+)
 
 // SetFailpoint has f called before and after each commit of the database; an error of it is the commit's.
 func (s *Store) SetFailpoint(f func(committed bool) error) {
@@ -22,4 +27,14 @@ func DecodeRow(id checkpoint.ID, row, large []byte) (checkpoint.Record, error) {
 		return checkpoint.Record{}, err
 	}
 	return h.complete(large)
+}
+
+// SealRow writes the right checksum into a row that is long enough to have one.
+func SealRow(row []byte) {
+	if len(row) < rowFixed {
+		return
+	}
+	if size := rowFixed + int(row[rowFixed-1]) + rowTail; len(row) >= size {
+		binary.BigEndian.PutUint32(row[size-4:], crc32.Checksum(row[:size-4], castagnoli))
+	}
 }

@@ -59,7 +59,7 @@ func TestFormatVersion1(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(kept.records, page.Records); diff != "" {
+	if diff := cmp.Diff(kept.records, page.Records, dataAsString); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 	if r, err := s.Find(t.Context(), checkpoint.Hash{3}); err != nil || r.ID != idOf(3) {

@@ -16,9 +16,9 @@ import (
 
 // Open opens the file of a store, and creates it where there is none (its directory must exist). The caller closes the store.
 //
-// It returns a [*FileError] where the file cannot be used: another process holds it, or it is no file of a store, or damaged, or too new. It never changes such a file;
-// an empty file is no file of a store either. Opening reads the whole file, about a second per GiB; a file of which more than half and more than 64 MiB
-// is free is first rewritten to its true size.
+// It returns a [*FileError] where the file cannot be used: another process holds it, or it is no file of a store, or damaged, or too
+// new. It never changes such a file; an empty file is no file of a store either. Opening reads the file, which takes seconds per GiB.
+// A file of which more than half and more than 64 MiB is free is first rewritten to its true size.
 func Open(path string, opts *Options) (*Store, error) {
 	o, err := opts.withDefaults()
 	if err != nil {

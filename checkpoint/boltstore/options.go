@@ -15,7 +15,7 @@ import (
 
 // Options configure a store. Nil Options and the zero Options are the defaults.
 type Options struct {
-	// Timeout is how long Open waits for another process to let go of the file; 0 means 3 seconds.
+	// Timeout is how long Open waits for another process to let go of the file, each of the two times that it locks it; 0 means 3 seconds.
 	Timeout time.Duration
 	// ReadOnly opens an existing file to be read, beside others that only read. Commit returns checkpoint.ErrReadOnly then.
 	ReadOnly bool

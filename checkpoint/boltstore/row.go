@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"time"
 
 	"github.com/parley-go/parley/checkpoint"
@@ -103,7 +104,8 @@ func parseHead(row []byte) (*head, error) {
 	r.Revision, rest = binary.BigEndian.Uint64(rest), rest[8:]
 	rest = rest[copy(r.Scope[:], rest):]
 	rest = rest[copy(r.Start[:], rest):]
-	if due := binary.BigEndian.Uint64(rest); due != 0 {
+	due := binary.BigEndian.Uint64(rest)
+	if due != 0 {
 		r.Due = time.UnixMilli(int64(due)).UTC()
 	}
 	r.Claim.Epoch = binary.BigEndian.Uint64(rest[8:])
@@ -111,7 +113,8 @@ func parseHead(row []byte) (*head, error) {
 	r.Claim.Owner = string(rest[21 : 21+int(rest[20])])
 	h.dataSize = binary.BigEndian.Uint32(row[size-rowTail:])
 	h.dataSum = binary.BigEndian.Uint32(row[size-rowTail+4:])
-	if !r.Status.Valid() || r.Revision == 0 || r.ID.IsZero() || row[1]&^flagLarge != 0 {
+	if !r.Status.Valid() || r.Revision == 0 || r.ID.IsZero() || row[1]&^flagLarge != 0 || due > math.MaxInt64 ||
+		h.large != (h.dataSize > largeData) {
 		return nil, errors.New("a field of the row is impossible")
 	}
 	return h, nil

@@ -31,15 +31,16 @@ type tables struct {
 }
 
 func tablesOf(tx *bolt.Tx) (*tables, error) {
-	for _, name := range allBuckets {
-		if tx.Bucket(name) == nil {
-			return nil, fmt.Errorf("bucket %q is missing", name)
-		}
-	}
-	return &tables{
+	t := &tables{
 		meta: tx.Bucket(bucketMeta), records: tx.Bucket(bucketRecords), large: tx.Bucket(bucketLarge),
 		live: tx.Bucket(bucketLive), ended: tx.Bucket(bucketEnded), start: tx.Bucket(bucketStart), due: tx.Bucket(bucketDue),
-	}, nil
+	}
+	for i, b := range []*bolt.Bucket{t.meta, t.records, t.large, t.live, t.ended, t.start, t.due} {
+		if b == nil {
+			return nil, fmt.Errorf("bucket %q is missing", allBuckets[i])
+		}
+	}
+	return t, nil
 }
 
 // head returns the stored record without its data, or nil. Its memory is the transaction's where it is the row's.

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // What a person decides against is an end, told in words, and no failure of the program. The next run begins the next release.
@@ -65,37 +63,6 @@ func TestFailureGoesOn(t *testing.T) {
 	p.exits(exitDone)
 	if left, err := filepath.Glob(filepath.Join(dir, ".release-*")); len(left) > 0 || err != nil {
 		t.Errorf("temporary files are left: %q, %v", left, err)
-	}
-}
-
-func TestList(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	if rows := listed(t, dir); len(rows) > 0 {
-		t.Errorf("list of nothing is %v", rows)
-	}
-	p := start(t, dir, "program")
-	asked := p.asks(1)
-	p.say(answers[0])
-	p.asks(2)
-	p.exits(exitDone)
-	got := listed(t, dir)
-	want := []row{{
-		ID: asked.Interaction, Tool: "release", Status: "open", Round: 2, Expires: asked.Expires, Questions: types[1:2], Arguments: asked.Arguments,
-	}}
-	if len(got) == 1 {
-		want[0].Since = got[0].Since
-	}
-	if diff := cmp.Diff(want, got); diff != "" || got[0].Since.IsZero() {
-		t.Errorf("list (-want +got):\n%s", diff)
-	}
-	p = start(t, dir, "program")
-	p.asks(2)
-	p.say(`{"action":"decline"}`)
-	p.next()
-	p.exits(exitDone)
-	if rows := listed(t, dir); len(rows) > 0 {
-		t.Errorf("list at the end is %v", rows)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -46,7 +47,7 @@ func (t *terminal) answer(ctx context.Context, p *gate.Prompt) (gate.Answers, er
 
 // card shows what every question has in common: which tool asks, for what, and until when.
 func (t *terminal) card(p *gate.Prompt) {
-	fmt.Fprintf(t.out, "\n── %s · question %d ──\n", printable(p.Title), p.Round)
+	fmt.Fprintf(t.out, "\n── %s · question %d ──\n", printable(cmp.Or(p.Title, p.Tool)), p.Round)
 	t.arguments(p.Arguments)
 	until := ""
 	if !p.Expires.IsZero() {

@@ -55,7 +55,8 @@ func pickRelease(ctx context.Context, g *gate.Gate, o *options) (release, error)
 }
 
 // openRelease returns the oldest release that goes on, or a zero one. One that was killed before its first question cannot be seen
-// through a listing, which has arguments only as part of a prompt: pickRelease finds it by its start ID.
+// through a listing, which has arguments only as part of a prompt: pickRelease finds it by its start ID, which for a service other
+// than shop takes the same -service again.
 func openRelease(ctx context.Context, g *gate.Gate) (release, error) {
 	query := gate.ListQuery{Scope: scope, Statuses: unfinished}
 	for {

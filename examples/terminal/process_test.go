@@ -11,17 +11,17 @@ import (
 	"testing"
 )
 
-// roleVar makes the test binary run as the program itself, or as one that dies at a chosen moment.
+// roleVar makes the test binary run as the program itself, or as one that dies at a chosen moment. It does so before any test
+// begins, and before the package's TestMain, which has a child of its own to run.
 const roleVar = "PARLEY_TEST_ROLE"
 
-func TestMain(m *testing.M) {
+func init() {
 	switch role := os.Getenv(roleVar); role {
 	case "":
-		os.Exit(m.Run())
 	case "program":
 		main()
 	default:
-		crash(role)
+		dieAt(role)
 	}
 }
 

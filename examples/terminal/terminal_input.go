@@ -15,8 +15,8 @@ type input struct {
 	value func() json.RawMessage
 }
 
-// input returns the input for a field of any kind. The default of a field is what it begins with, in plain sight; the accessible mode, where nothing can be
-// in sight without being typed, names it instead.
+// input returns the input for a field of any kind. The default of a field is what it begins with, in plain sight; the accessible
+// mode, where nothing can be in sight without being typed, names it instead.
 func (t *terminal) input(f interrupt.Field, check func(json.RawMessage) error) input {
 	title, hint := printable(titleOf(f)), printable(hint(f))
 	preset := f.Default

@@ -1,4 +1,3 @@
-// Package watch wakes those who wait for a record to change, inside one process.
 package watch
 
 import (

@@ -1,0 +1,2 @@
+// Package watch wakes those who wait for a record to change, inside one process.
+package watch
