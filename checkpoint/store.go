@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The errors of a store. Any error of [Store.Commit] other than a [*ConflictError], ErrLapsed and ErrReadOnly leaves the outcome of the commit unknown:
-// the batch may have been applied, and the caller settles it by reading back.
+// The errors of a store. Any error of [Store.Commit] other than a [*ConflictError], [ErrInvalidBatch], ErrLapsed and ErrReadOnly leaves the outcome of the
+// commit unknown: the batch may have been applied, and the caller settles it by reading back.
 var (
 	// ErrNotFound: there is no such record.
 	ErrNotFound = errors.New("record not found")
@@ -48,8 +48,8 @@ type Record struct {
 	Data     []byte
 }
 
-// A Put writes a record. The stored record must be at the revision before the new one (none, for revision 1) and its claim
-// at Epoch; else the whole batch is a conflict.
+// A Put writes a record. The stored record must be at the revision before the new one and its claim at Epoch; for revision 1 there
+// must be none, and Epoch must be 0. Else the whole batch is a conflict.
 type Put struct {
 	Record Record
 	Epoch  uint64
@@ -62,6 +62,8 @@ type Delete struct {
 }
 
 // A Batch is what one commit applies, whole or not at all. A record appears in it at most once.
+//
+// A start hash that a put or a delete of the batch gives up can be taken by another put of it.
 type Batch struct {
 	// Time is the writer's time. The latest one ever committed is a floor under [Member.Now].
 	Time time.Time
@@ -91,7 +93,8 @@ type Query struct {
 	Limit     int    // at most so many; 0 means 100
 }
 
-// A Page is one part of a listing. Next is empty on the last page. Records that are written while a caller goes through pages may be
+// A Page is one part of a listing. Next is empty on the last page, and only there: a page may hold fewer records than were asked for, even none.
+// Next is good for the query it came from. Records that are written while a caller goes through pages may be
 // missed or seen in their newer form, none is seen twice unless its Due changed.
 type Page struct {
 	Records []Record
@@ -111,8 +114,8 @@ type Store interface {
 	Find(ctx context.Context, start Hash) (Record, error)
 	// List returns a page of records: within one scope oldest first, or by Due.
 	List(ctx context.Context, q Query) (Page, error)
-	// Commit applies the batch whole, durably, and then returns nil. A *ConflictError, ErrLapsed or ErrReadOnly means that nothing was written;
-	// after any other error, ctx's included, the outcome is unknown.
+	// Commit applies the batch whole, durably, and then returns nil. A *ConflictError, ErrInvalidBatch, ErrLapsed or ErrReadOnly means that
+	// nothing was written; after any other error, ctx's included, the outcome is unknown.
 	Commit(ctx context.Context, b *Batch) error
 }
 

@@ -25,7 +25,7 @@ func (g *Gate) verify(ctx context.Context, in *checkpoint.Interaction, round int
 		known[q.ID] = true
 		payload, ok := answers[q.ID]
 		if !ok {
-			return nil, "", fail(ErrInvalidAnswer, "question %q: the answer is missing", q.ID).on(in.ID)
+			return nil, "", notFitting(q.ID, "the answer is missing").on(in.ID)
 		}
 		normal, action, err := g.verifyOne(ctx, q, payload)
 		if err != nil {
@@ -38,7 +38,7 @@ func (g *Gate) verify(ctx context.Context, in *checkpoint.Interaction, round int
 	}
 	for id := range answers {
 		if !known[id] {
-			return nil, "", fail(ErrInvalidAnswer, "question %.80q: round %d has no such question", id, round).on(in.ID)
+			return nil, "", notFitting(id, "round has no such question").on(in.ID)
 		}
 	}
 	answer.Digest = digestAll(answer.Payloads)
@@ -48,7 +48,9 @@ func (g *Gate) verify(ctx context.Context, in *checkpoint.Interaction, round int
 // verifyOne checks one payload and returns its canonical form, in which the action and the question's id always stand.
 func (g *Gate) verifyOne(ctx context.Context, q checkpoint.Question, payload json.RawMessage) (json.RawMessage, interrupt.Action, *Error) {
 	invalid := func(err error) *Error {
-		return fail(ErrInvalidAnswer, "question %q: %v", q.ID, err).because(hideInterrupts(err))
+		e := notFitting(q.ID, err.Error()).because(hideInterrupts(err))
+		e.Path = place(err)
+		return e
 	}
 	question, err := interrupt.Rehydrate(q.Type, q.Body)
 	if err != nil {
@@ -74,6 +76,25 @@ func (g *Gate) verifyOne(ctx context.Context, q checkpoint.Question, payload jso
 		return nil, "", invalid(err)
 	}
 	return normal, action, nil
+}
+
+func notFitting(question, reason string) *Error {
+	e := fail(ErrInvalidAnswer, "question %.80q: %s", question, reason).stillOpen()
+	e.Question = question
+	return e
+}
+
+// place is where in the payload an error is.
+func place(err error) string {
+	var payload *interrupt.PayloadError
+	var canonical *canon.Error
+	switch {
+	case errors.As(err, &payload):
+		return payload.Path
+	case errors.As(err, &canonical):
+		return canonical.Path
+	}
+	return ""
 }
 
 // complete writes a canonical payload with its question's id and its action, so that two ways to say the same are one answer.
@@ -211,9 +232,9 @@ func (g *Gate) keptOpen(in *checkpoint.Interaction, action interrupt.Action) err
 	}
 	switch action {
 	case interrupt.ActionDecline:
-		return fail(ErrDeclined, "the question stays open").on(in.ID)
+		return fail(ErrDeclined, "the question stays open").stillOpen().on(in.ID)
 	case interrupt.ActionCancel:
-		return fail(ErrCancelled, "the question stays open").on(in.ID)
+		return fail(ErrCancelled, "the question stays open").stillOpen().on(in.ID)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ type Call struct {
 
 	// Token continues the interaction it was given out for. Answers answer the round of the token; without them the request stands for the
 	// answer that is recorded already, or looks again at the open prompt.
-	Token   Token
+	Token   Token `json:"-"` // not by accident into a log
 	Answers Answers
 }
 
@@ -43,26 +43,27 @@ type Outcome struct {
 	Elsewhere bool
 }
 
-// A Prompt is what one round shows to a person. It is the receiver's own copy.
+// A Prompt is what one round shows to a person. It is the receiver's own copy, and has a JSON form.
 type Prompt struct {
-	Interaction checkpoint.ID
-	Round       int
-	Tool        string
-	Title       string // of the tool
+	Interaction checkpoint.ID `json:"interaction"`
+	Round       int           `json:"round"`
+	Tool        string        `json:"tool"`
+	Title       string        `json:"title,omitempty"` // of the tool
 	// Arguments are those the tool will run with, in canonical form, the masked ones replaced. They are part of what the person decides on.
-	Arguments json.RawMessage
-	Questions []Question
+	Arguments json.RawMessage `json:"arguments"`
+	Questions []Question      `json:"questions"`
 	// Expires is when the prompt can no longer be answered; zero: never.
-	Expires time.Time
-	// Token continues from here. It is empty in a listing: only the caller gets it.
-	Token Token
+	Expires time.Time `json:"expires,omitzero"`
+	// Token continues from here. It is empty in a listing: only the caller gets it. It is not part of the JSON form, so that no log gets it by
+	// accident: a host that sends it does so on purpose.
+	Token Token `json:"-"`
 }
 
 // A Question is one interrupt of a prompt.
 type Question struct {
-	ID   string // unique over the ledger; the "interruptId" of an answer
-	Type string
-	Body json.RawMessage // as the interrupt serialized itself
+	ID   string          `json:"id"` // unique over the ledger; the "interruptId" of an answer
+	Type string          `json:"type"`
+	Body json.RawMessage `json:"body"` // as the interrupt serialized itself
 }
 
 // Interrupt returns the question as a value of its registered type. The error matches [interrupt.ErrInvalidQuestion].

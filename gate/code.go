@@ -51,6 +51,11 @@ type Error struct {
 	Code    Code
 	Message string
 	Link    string // of the tool's own failure or guidance; may be empty
+	// StillOpen is set where nothing was recorded and the question waits on: the same token is good for another answer.
+	StillOpen bool
+	// Question and Path are the question whose answer does not fit and the place in its payload, a JSON Pointer, where that is known.
+	Question string
+	Path     string
 	// Interaction is the recorded interaction, zero where there is none.
 	Interaction checkpoint.ID
 	// Ended is the recorded code of the last attempt, where Code is ErrOutcomeUnknown or ErrAlreadyCompleted and it is known.
@@ -95,6 +100,12 @@ func fail(code Code, format string, args ...any) *Error {
 // because adds the private cause.
 func (e *Error) because(cause error) *Error {
 	e.cause = cause
+	return e
+}
+
+// stillOpen says that the question waits on.
+func (e *Error) stillOpen() *Error {
+	e.StillOpen = true
 	return e
 }
 

@@ -37,7 +37,7 @@ func (g *Gate) commit(ctx context.Context, prev, next *checkpoint.Interaction) (
 		return applied, nil
 	case errors.Is(err, checkpoint.ErrLapsed):
 		return lapsed, err
-	case errors.Is(err, checkpoint.ErrReadOnly):
+	case errors.Is(err, checkpoint.ErrReadOnly), errors.Is(err, checkpoint.ErrInvalidBatch):
 		return conflict, err
 	case isConflict(err):
 		// A commit of the same batch before this one may have come through after all.
@@ -107,7 +107,8 @@ func (g *Gate) markBatch(ctx context.Context, batch *checkpoint.Batch) verdict {
 	case errors.Is(err, checkpoint.ErrLapsed):
 		g.log.WarnContext(ctx, "ending not recorded: this gate has left the store", "interaction", id)
 		return lapsed
-	case errors.Is(err, checkpoint.ErrReadOnly):
+	case errors.Is(err, checkpoint.ErrReadOnly), errors.Is(err, checkpoint.ErrInvalidBatch):
+		g.log.ErrorContext(ctx, "ending not recorded", "interaction", id, "error", err)
 		return conflict
 	}
 	g.log.WarnContext(ctx, "ending not recorded yet", "interaction", id, "error", err)

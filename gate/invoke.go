@@ -279,9 +279,9 @@ func (r *request) authorize(ctx context.Context, in *checkpoint.Interaction, rec
 
 // refused says a row's code in words.
 func refused(m move, in *checkpoint.Interaction, startID string) *Error {
-	key := "inspect the interaction, or look the work up under the application's own key"
+	key := "look the work up under the application's own key"
 	if startID != "" {
-		key = "look the work up under the application's own key, start id " + strconv.Quote(startID)
+		key += ", start id " + strconv.Quote(startID)
 	}
 	var e *Error
 	switch m.code {
@@ -292,7 +292,7 @@ func refused(m move, in *checkpoint.Interaction, startID string) *Error {
 	case ErrAlreadyAnswered:
 		e = fail(m.code, "the round was answered by another road")
 	case ErrAlreadyCompleted:
-		e = fail(m.code, "the work is done and its result was not kept: %s", key)
+		e = fail(m.code, "%s", completed(Code(in.Ending.Code), key))
 	case ErrOutcomeUnknown:
 		e = fail(m.code, "an attempt was made and may have had its effects: %s", key)
 	case ErrExpired:
@@ -304,6 +304,19 @@ func refused(m move, in *checkpoint.Interaction, startID string) *Error {
 		e.Ended = Code(in.Ending.Code)
 	}
 	return e.on(in.ID)
+}
+
+// completed says how the work ended that is done.
+func completed(ended Code, key string) string {
+	switch ended {
+	case ErrRejected:
+		return "the person rejected it"
+	case ErrDeclined:
+		return "the person declined to answer"
+	case ErrCancelled:
+		return "the person broke off"
+	}
+	return "the work is done and its result was not kept: " + key
 }
 
 func busy(id checkpoint.ID) *Error { return fail(ErrBusy, "another request is at it").on(id) }

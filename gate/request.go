@@ -77,7 +77,7 @@ func (g *Gate) boundAnswers(answers Answers) error {
 		total += len(id) + len(payload)
 	}
 	if total > g.opts.Limits.Answer {
-		return fail(ErrTooLarge, "answers have %d bytes, the limit is %d", total, g.opts.Limits.Answer)
+		return fail(ErrTooLarge, "answers have %d bytes, the limit is %d", total, g.opts.Limits.Answer).stillOpen()
 	}
 	return nil
 }

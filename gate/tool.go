@@ -107,7 +107,7 @@ func NewTool[In, Out any](name string, handle func(ctx context.Context, in In) (
 			if err != nil {
 				return nil, err
 			}
-			return json.Marshal(out)
+			return encode(out)
 		}
 	}
 	tool := NewRawTool(name, handler, &o)

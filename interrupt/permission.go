@@ -23,6 +23,11 @@ type PermissionOption struct {
 	Kind     string `json:"kind"`
 }
 
+// Allows reports whether choosing the option is a yes.
+func (o PermissionOption) Allows() bool {
+	return o.Kind == PermissionAllowOnce || o.Kind == PermissionAllowAlways
+}
+
 // DefaultPermissionOptions returns one option of each of the four kinds, its ID equal to its kind. The slice is the caller's own.
 func DefaultPermissionOptions() []PermissionOption {
 	return []PermissionOption{
@@ -102,7 +107,7 @@ func (p *ToolPermissionInterrupt) Validate() error {
 			return p.invalid(at+"optionId", fmt.Sprintf("%.64q is there twice", option.OptionID))
 		case option.Name == "":
 			return p.invalid(at+"name", "must not be empty")
-		case !allows(option.Kind) && !rejects(option.Kind):
+		case !option.Allows() && !rejects(option.Kind):
 			return p.invalid(at+"kind", fmt.Sprintf("%.64q is none of allow_once, allow_always, reject_once, reject_always", option.Kind))
 		}
 		seen[option.OptionID] = true
@@ -123,7 +128,7 @@ func (p *ToolPermissionInterrupt) Return(payload []byte) error {
 		return err
 	}
 	p.Action, p.SelectedOptionID, p.SelectedKind = action, option.OptionID, option.Kind
-	p.Allowed = action == ActionAccept && allows(option.Kind)
+	p.Allowed = action == ActionAccept && option.Allows()
 	return nil
 }
 
@@ -157,7 +162,5 @@ func (p *ToolPermissionInterrupt) clone() Interrupt {
 func (p *ToolPermissionInterrupt) invalid(path, reason string) error {
 	return &QuestionError{TypeToolPermission, path, reason}
 }
-
-func allows(kind string) bool { return kind == PermissionAllowOnce || kind == PermissionAllowAlways }
 
 func rejects(kind string) bool { return kind == PermissionRejectOnce || kind == PermissionRejectAlways }

@@ -10,6 +10,7 @@ import (
 // may change as soon as Commit has returned, even where its context ended before the batch was applied.
 type write struct {
 	time    time.Time
+	owner   string // who writes; empty: nobody who has to be alive
 	changes []*change
 }
 
@@ -23,7 +24,7 @@ type change struct {
 }
 
 func newWrite(b *checkpoint.Batch) *write {
-	w := &write{time: b.Time}
+	w := &write{time: b.Time, owner: b.Owner}
 	for i := range b.Puts {
 		p := &b.Puts[i]
 		c := &change{record: p.Record, revision: p.Record.Revision - 1, epoch: p.Epoch}

@@ -3,6 +3,7 @@ package boltstore
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/parley-go/parley/checkpoint"
 )
@@ -20,8 +21,8 @@ func (s *Store) Commit(ctx context.Context, b *checkpoint.Batch) error {
 	if s.readOnly {
 		return checkpoint.ErrReadOnly
 	}
-	if err := checkBatch(b); err != nil {
-		return err
+	if err := b.Validate(); err != nil {
+		return fmt.Errorf("commit: %w", err)
 	}
 	w := newWrite(b)
 	if b.Lazy {
@@ -130,6 +131,9 @@ func (s *Store) pending(w *write) (stored map[checkpoint.ID]*checkpoint.Record, 
 func (s *Store) lay(w *write) error {
 	s.mu.Lock()
 	err := s.serving()
+	if err == nil {
+		err = s.lapsed(w.owner)
+	}
 	if err == nil {
 		for _, c := range w.changes {
 			s.overlay[c.record.ID] = c

@@ -181,6 +181,9 @@ func (g *group) apply(t *tables, r *request) error {
 		g.changed = true
 		return t.putLedger(r.ledger)
 	}
+	if r.outcome = g.store.alive(r.write.owner); r.outcome != nil {
+		return nil
+	}
 	var old map[checkpoint.ID]*head
 	// A check only reads, so a damaged page that it meets concerns this request only.
 	r.outcome = guard(g.store.path, func() (err error) { old, err = r.write.check(t); return err })

@@ -72,6 +72,21 @@ func (m *member) Alive(ctx context.Context, owner string) (bool, error) {
 	return m.store.members[owner], nil
 }
 
+// alive returns checkpoint.ErrLapsed where the owner of a write has left. A write without an owner is nobody's claim.
+func (s *Store) alive(owner string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lapsed(owner)
+}
+
+// lapsed is alive with mu held.
+func (s *Store) lapsed(owner string) error {
+	if owner == "" || s.members[owner] {
+		return nil
+	}
+	return fmt.Errorf("commit for owner %q: %w", owner, checkpoint.ErrLapsed)
+}
+
 // Now implements [checkpoint.Member].
 func (m *member) Now(local time.Time) time.Time {
 	m.store.mu.Lock()

@@ -1,6 +1,7 @@
 package checkpointtest
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -48,6 +49,30 @@ var membership = []promise{
 			f.wantAlive(two, one.Owner(), false)
 			f.wantAlive(two, two.Owner(), true)
 		}
+	}},
+	{"lapsed owner", "A batch of an owner that has left is refused with ErrLapsed, and nothing of it is written.", func(t *testing.T, f *fixture) {
+		_, m := f.join(checkpoint.Ledger{ID: [16]byte{1}})
+		kept := record(1)
+		owned := func(b *checkpoint.Batch, owner string) *checkpoint.Batch {
+			b.Owner = owner
+			return b
+		}
+		f.commit(owned(puts(kept), m.Owner()))
+		if err := m.Leave(); err != nil {
+			t.Fatalf("leave: %v", err)
+		}
+		for _, owner := range []string{m.Owner(), "somebody"} {
+			for _, lazy := range []bool{false, true} {
+				for _, b := range []*checkpoint.Batch{puts(next(kept)), puts(record(2)), deletes(kept)} {
+					b.Lazy = lazy
+					if err := f.store.Commit(t.Context(), owned(b, owner)); !errors.Is(err, checkpoint.ErrLapsed) {
+						t.Fatalf("commit of %q, lazy %v: got %v, want ErrLapsed", owner, lazy, err)
+					}
+					f.wantList(checkpoint.Query{}, kept)
+				}
+			}
+		}
+		f.commit(puts(next(kept))) // a batch without an owner is nobody's
 	}},
 	{"owners after reopen", "The owners of a process that is gone are dead, and their names do not come again.", func(t *testing.T, f *fixture) {
 		_, old := f.join(checkpoint.Ledger{ID: [16]byte{1}})

@@ -83,14 +83,13 @@ func (s *Store) Find(ctx context.Context, start checkpoint.Hash) (checkpoint.Rec
 	return copyOut(r), nil
 }
 
-// Commit implements [checkpoint.Store]. It returns an error that is no [*checkpoint.ConflictError] only where ctx has ended or the batch is
-// malformed, and has written nothing then.
+// Commit implements [checkpoint.Store]. Where it returns an error it has written nothing.
 func (s *Store) Commit(ctx context.Context, b *checkpoint.Batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := checkBatch(b); err != nil {
-		return err
+	if err := b.Validate(); err != nil {
+		return fmt.Errorf("commit: %w", err)
 	}
 	records := make([]*checkpoint.Record, len(b.Puts))
 	for i, p := range b.Puts {
@@ -108,6 +107,9 @@ func (s *Store) Commit(ctx context.Context, b *checkpoint.Batch) error {
 func (s *Store) apply(b *checkpoint.Batch, records []*checkpoint.Record) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if b.Owner != "" && !s.members[b.Owner] {
+		return fmt.Errorf("commit for owner %q: %w", b.Owner, checkpoint.ErrLapsed)
+	}
 	if err := s.index.check(b); err != nil {
 		return err
 	}

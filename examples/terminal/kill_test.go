@@ -64,8 +64,15 @@ func logEffect(ctx context.Context, dir, tool string, r release) error {
 	return errors.Join(err, f.Close())
 }
 
+// A killRequest is a call with its token, which a call's own JSON form leaves out.
+type killRequest struct {
+	Call  gate.Call
+	Token gate.Token
+}
+
 // A killReply is what the child answers: an outcome, or a code.
 type killReply struct {
+	Token   gate.Token
 	Code    gate.Code
 	Message string
 	Result  *report
@@ -86,12 +93,16 @@ func killChild(dir string) error {
 		return err
 	}
 	return crash.Serve(os.Stdin, os.Stdout, func(request json.RawMessage) any {
-		var c gate.Call
-		if err := json.Unmarshal(request, &c); err != nil {
+		var r killRequest
+		if err := json.Unmarshal(request, &r); err != nil {
 			return killReply{Code: "bad request", Message: err.Error()}
 		}
-		outcome, err := g.Invoke(ctx, c)
+		r.Call.Token = r.Token
+		outcome, err := g.Invoke(ctx, r.Call)
 		reply := killReply{Prompt: outcome.Prompt}
+		if outcome.Prompt != nil {
+			reply.Token = outcome.Prompt.Token
+		}
 		var e *gate.Error
 		if errors.As(err, &e) {
 			reply.Code, reply.Message = e.Code, e.Message
@@ -167,7 +178,10 @@ func (k *killer) call(c gate.Call) (reply killReply, ok bool, err error) {
 	case k.calls <- struct{}{}:
 	case <-time.After(5 * time.Millisecond): // it is killing
 	}
-	err = k.current().Call(c, &reply)
+	err = k.current().Call(killRequest{c, c.Token}, &reply)
+	if reply.Prompt != nil {
+		reply.Prompt.Token = reply.Token
+	}
 	if errors.Is(err, crash.ErrDied) {
 		return killReply{}, false, nil
 	}
