@@ -19,7 +19,8 @@ help: ## list the targets
 
 .PHONY: demo
 demo: ## a tool that asks before it releases a service, in this terminal
-	go run ./examples/terminal
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && go build -o "$$dir/terminal" ./examples/terminal && \
+	{ "$$dir/terminal"; code=$$?; [ $$code -eq 130 ] || exit $$code; } # 130: stopped by Ctrl-C, which the demo invites to
 
 .PHONY: test
 test: ## all tests, with the race detector, in random order

@@ -63,6 +63,8 @@ func TestInvalidQuestions(t *testing.T) {
 		err  error
 		code gate.Code
 	}{
+		"title not UTF-8":           {interrupt.ToolPermission("x", "\xff"), gate.ErrInvalidQuestion},
+		"choice not UTF-8":          {choose("a", "\xff"), gate.ErrInvalidQuestion},
 		"zero permission":           {&interrupt.ToolPermissionInterrupt{}, gate.ErrInvalidQuestion},
 		"zero selection":            {&interrupt.UserSelectionInterrupt{}, gate.ErrInvalidQuestion},
 		"zero form":                 {&interrupt.FormInterrupt{}, gate.ErrInvalidQuestion},

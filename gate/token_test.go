@@ -61,6 +61,9 @@ func TestTokenIsNotPrinted(t *testing.T) {
 	outcome := gate.Outcome{Prompt: p}
 	log.Info("prompt", "token", p.Token, "outcome", outcome, "call", with(c, p, allow))
 	fmt.Fprintf(&out, "%v %+v %#v %s %q %x", p.Token, *p, p.Token, p.Token, p.Token, p.Token)
+	if err := json.NewEncoder(&out).Encode([]any{p, outcome, with(c, p, allow)}); err != nil {
+		t.Fatal(err)
+	}
 	stranger := with(c, p, allow)
 	stranger.Scope = "bob"
 	_, err := g.Invoke(t.Context(), stranger)

@@ -48,7 +48,7 @@ func Form(message string, schema json.RawMessage) *FormInterrupt {
 func (f *FormInterrupt) TypeName() string { return TypeForm }
 
 // Serialize returns the message and the schema, without an answer.
-func (f *FormInterrupt) Serialize() ([]byte, error) { return json.Marshal(f) }
+func (f *FormInterrupt) Serialize() ([]byte, error) { return serialize(f) }
 
 // Error makes a form an error. The text is the message, cut where it is long.
 func (f *FormInterrupt) Error() string { return "form: " + cutForm(f.Message, 200) }

@@ -1,6 +1,7 @@
 package interrupt
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"time"
@@ -109,6 +110,15 @@ func Snapshot(q Interrupt) (Question, error) {
 		return Question{}, &QuestionError{typeName, "lifetime", "must not be negative"}
 	}
 	return s, nil
+}
+
+// serialize writes a question of this package. An & in a URL stays one: people read these bodies, and digests cover them.
+func serialize(q any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(q)
+	return bytes.TrimSpace(buf.Bytes()), err
 }
 
 // asQuestionError keeps an error that already matches ErrInvalidQuestion.

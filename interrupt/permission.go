@@ -1,10 +1,10 @@
 package interrupt
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
+	"unicode/utf8"
 )
 
 // The kinds of a permission's options. The "always" kinds are shown only where decisions are remembered (R9).
@@ -74,7 +74,7 @@ func ToolPermission(toolName, title string, options ...PermissionOption) *ToolPe
 func (p *ToolPermissionInterrupt) TypeName() string { return TypeToolPermission }
 
 // Serialize returns the question without its decision.
-func (p *ToolPermissionInterrupt) Serialize() ([]byte, error) { return json.Marshal(p) }
+func (p *ToolPermissionInterrupt) Serialize() ([]byte, error) { return serialize(p) }
 
 func (p *ToolPermissionInterrupt) Error() string {
 	return fmt.Sprintf("permission to run tool %q is needed", p.ToolName)
@@ -91,8 +91,11 @@ func (p *ToolPermissionInterrupt) Rejected() bool { return p.Action == ActionAcc
 
 // Validate reports what makes the question unfit to be shown, as a [*QuestionError].
 func (p *ToolPermissionInterrupt) Validate() error {
-	if p.ToolName == "" {
-		return p.invalid("/toolName", "must not be empty")
+	if p.ToolName == "" || !utf8.ValidString(p.ToolName) {
+		return p.invalid("/toolName", "must be valid UTF-8 and not empty")
+	}
+	if !utf8.ValidString(p.Title) {
+		return p.invalid("/title", "must be valid UTF-8")
 	}
 	if len(p.Options) == 0 {
 		return p.invalid("/options", "must not be empty")
@@ -101,12 +104,12 @@ func (p *ToolPermissionInterrupt) Validate() error {
 	for i, option := range p.Options {
 		at := fmt.Sprintf("/options/%d/", i)
 		switch {
-		case option.OptionID == "":
-			return p.invalid(at+"optionId", "must not be empty")
+		case option.OptionID == "" || !utf8.ValidString(option.OptionID):
+			return p.invalid(at+"optionId", "must be valid UTF-8 and not empty")
 		case seen[option.OptionID]:
 			return p.invalid(at+"optionId", fmt.Sprintf("%.64q is there twice", option.OptionID))
-		case option.Name == "":
-			return p.invalid(at+"name", "must not be empty")
+		case option.Name == "" || !utf8.ValidString(option.Name):
+			return p.invalid(at+"name", "must be valid UTF-8 and not empty")
 		case !option.Allows() && !rejects(option.Kind):
 			return p.invalid(at+"kind", fmt.Sprintf("%.64q is none of allow_once, allow_always, reject_once, reject_always", option.Kind))
 		}

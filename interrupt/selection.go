@@ -1,11 +1,11 @@
 package interrupt
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 )
 
 // A UserChoice is one of the choices of a selection.
@@ -43,7 +43,7 @@ func UserSelection(choices ...UserChoice) *UserSelectionInterrupt {
 func (s *UserSelectionInterrupt) TypeName() string { return TypeUserSelection }
 
 // Serialize returns the question without its decision.
-func (s *UserSelectionInterrupt) Serialize() ([]byte, error) { return json.Marshal(s) }
+func (s *UserSelectionInterrupt) Serialize() ([]byte, error) { return serialize(s) }
 
 func (s *UserSelectionInterrupt) Error() string {
 	return fmt.Sprintf("a selection among %d choices is needed", len(s.Options))
@@ -65,8 +65,10 @@ func (s *UserSelectionInterrupt) Validate() error {
 	for i, choice := range s.Options {
 		at := fmt.Sprintf("/options/%d/", i)
 		switch {
-		case choice.Title == "":
-			return &QuestionError{TypeUserSelection, at + "title", "must not be empty"}
+		case choice.Title == "" || !utf8.ValidString(choice.Title):
+			return &QuestionError{TypeUserSelection, at + "title", "must be valid UTF-8 and not empty"}
+		case !utf8.ValidString(choice.Description):
+			return &QuestionError{TypeUserSelection, at + "description", "must be valid UTF-8"}
 		case seen[choice.Title]:
 			return &QuestionError{TypeUserSelection, at + "title", fmt.Sprintf("%.64q is there twice", choice.Title)}
 		case choice.IsRecommended && recommended:

@@ -1,7 +1,6 @@
 package interrupt
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"time"
@@ -38,7 +37,7 @@ func URL(message, address string) *URLInterrupt {
 func (u *URLInterrupt) TypeName() string { return TypeURL }
 
 // Serialize returns the question without its decision.
-func (u *URLInterrupt) Serialize() ([]byte, error) { return json.Marshal(u) }
+func (u *URLInterrupt) Serialize() ([]byte, error) { return serialize(u) }
 
 // Error names the host of the URL only: its path and query can be the person's own.
 func (u *URLInterrupt) Error() string {

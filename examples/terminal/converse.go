@@ -50,7 +50,7 @@ func converse(ctx context.Context, g *gate.Gate, call gate.Call, who person) err
 			return err
 		}
 		next, failure := g.Invoke(ctx, call)
-		if e, ok := errors.AsType[*gate.Error](failure); ok && stillOpen(e.Code) {
+		if e, ok := errors.AsType[*gate.Error](failure); ok && e.StillOpen {
 			if err := who.refused(e); err != nil {
 				return err
 			}
@@ -75,9 +75,6 @@ func converse(ctx context.Context, g *gate.Gate, call gate.Call, who person) err
 	}
 	return errTold
 }
-
-// stillOpen are the codes that say no more than that this answer does not fit.
-func stillOpen(c gate.Code) bool { return c == gate.ErrInvalidAnswer || c == gate.ErrTooLarge }
 
 // personsNo reports whether a person decided against it, in this run or an earlier one.
 func personsNo(e *gate.Error) bool {

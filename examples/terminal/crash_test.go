@@ -1,12 +1,16 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/parley-go/parley/gate"
+)
 
 // Killed after every prompt, it goes on at the same question, and asks none of the earlier ones again.
 func TestKilledAtEveryQuestion(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	var before *promptLine
+	var before *gate.Prompt
 	for i, answer := range answers {
 		p := start(t, dir, "program")
 		asked := p.asks(i + 1)
@@ -60,7 +64,7 @@ func TestKilledBeforeTheFirstQuestion(t *testing.T) {
 		t.Fatalf("list is %v, want one that is started", rows)
 	}
 	p := start(t, dir, "program")
-	if asked := p.asks(1); asked.Interaction != rows[0].ID {
+	if asked := p.asks(1); asked.Interaction.String() != rows[0].ID {
 		t.Errorf("interaction is %s, was %s", asked.Interaction, rows[0].ID)
 	}
 	p.exits(exitDone)

@@ -67,11 +67,11 @@ func openRows(ctx context.Context, g *gate.Gate) ([]row, error) {
 }
 
 func rowOf(s gate.Summary) row {
-	r := row{ID: s.ID.String(), Tool: s.Tool, Status: s.Status.String(), Since: s.Created, Questions: []string{}}
+	r := row{ID: s.ID.String(), Tool: s.Tool, Status: s.Status.String(), Since: s.Created, Questions: []string{}, Arguments: s.Arguments}
 	if s.Prompt == nil {
 		return r
 	}
-	r.Round, r.Arguments = s.Prompt.Round, s.Prompt.Arguments
+	r.Round = s.Prompt.Round
 	if s.Status == checkpoint.Open || s.Status == checkpoint.Answered { // otherwise nobody is waited for
 		r.Expires = s.Prompt.Expires
 	}

@@ -20,7 +20,7 @@ func TestList(t *testing.T) {
 	p.exits(exitDone)
 	got := listed(t, dir)
 	want := []row{{
-		ID: asked.Interaction, Tool: "release", Status: "open", Round: 2, Expires: asked.Expires, Questions: types[1:2], Arguments: asked.Arguments,
+		ID: asked.Interaction.String(), Tool: "release", Status: "open", Round: 2, Expires: asked.Expires, Questions: types[1:2], Arguments: asked.Arguments,
 	}}
 	if len(got) == 1 {
 		want[0].Since = got[0].Since

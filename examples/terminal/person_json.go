@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/parley-go/parley/gate"
 )
@@ -25,32 +24,9 @@ func newPipe(in io.Reader, out io.Writer) *pipe {
 	return p
 }
 
-// A promptLine is a prompt as it is written. The token is not in it: it stays with this process, and the next one gets it anew by the start ID.
-type promptLine struct {
-	Interaction string          `json:"interaction"`
-	Round       int             `json:"round"`
-	Tool        string          `json:"tool"`
-	Title       string          `json:"title"`
-	Arguments   json.RawMessage `json:"arguments"`
-	Questions   []questionLine  `json:"questions"`
-	Expires     time.Time       `json:"expires,omitzero"`
-}
-
-type questionLine struct {
-	ID       string          `json:"interruptId"`
-	Type     string          `json:"type"`
-	Question json.RawMessage `json:"question"`
-}
-
+// answer writes the prompt in its JSON form, which has no token: that stays with this process, and the next one gets it anew by the start ID.
 func (p *pipe) answer(ctx context.Context, prompt *gate.Prompt) (gate.Answers, error) {
-	line := promptLine{
-		Interaction: prompt.Interaction.String(), Round: prompt.Round, Tool: prompt.Tool, Title: prompt.Title,
-		Arguments: prompt.Arguments, Expires: prompt.Expires,
-	}
-	for _, q := range prompt.Questions {
-		line.Questions = append(line.Questions, questionLine{q.ID, q.Type, q.Body})
-	}
-	if err := p.write("prompt", line); err != nil {
+	if err := p.write("prompt", prompt); err != nil {
 		return nil, err
 	}
 	answers := gate.Answers{}

@@ -54,9 +54,7 @@ func pickRelease(ctx context.Context, g *gate.Gate, o *options) (release, error)
 	}
 }
 
-// openRelease returns the oldest release that goes on, or a zero one. One that was killed before its first question cannot be seen
-// through a listing, which has arguments only as part of a prompt: pickRelease finds it by its start ID, which for a service other
-// than shop takes the same -service again.
+// openRelease returns the oldest release that goes on, or a zero one.
 func openRelease(ctx context.Context, g *gate.Gate) (release, error) {
 	query := gate.ListQuery{Scope: scope, Statuses: unfinished}
 	for {
@@ -68,9 +66,9 @@ func openRelease(ctx context.Context, g *gate.Gate) (release, error) {
 			switch {
 			case s.Problem != nil:
 				fmt.Fprintf(os.Stderr, "passing over interaction %s: %v\n", s.ID, s.Problem)
-			case goesOn(s) && s.Prompt != nil:
+			case goesOn(s):
 				var r release
-				err := json.Unmarshal(s.Prompt.Arguments, &r)
+				err := json.Unmarshal(s.Arguments, &r)
 				return r, err
 			}
 		}

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/parley-go/parley/gate"
 )
 
 // roleVar makes the test binary run as the program itself, or as one that dies at a chosen moment. It does so before any test
@@ -58,7 +60,7 @@ func start(t *testing.T, dir, role string, args ...string) *process {
 
 // A line is whatever the program writes.
 type line struct {
-	Prompt *promptLine
+	Prompt *gate.Prompt
 	Result *report
 	Error  *struct{ Code, Ended, Message string }
 }
@@ -77,7 +79,7 @@ func (p *process) next() line {
 }
 
 // asks reads a prompt, and checks which question it is.
-func (p *process) asks(round int) *promptLine {
+func (p *process) asks(round int) *gate.Prompt {
 	p.t.Helper()
 	l := p.next()
 	if l.Prompt == nil || l.Prompt.Round != round || len(l.Prompt.Questions) != 1 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"charm.land/huh/v2"
 
@@ -46,7 +45,7 @@ func (t *terminal) permission(ctx context.Context, id string, q *interrupt.ToolP
 		if err != nil {
 			return nil, err
 		}
-		if start < 0 && strings.HasPrefix(option.Kind, "reject") {
+		if start < 0 && !option.Allows() {
 			start = i
 		}
 		ways = append(ways, way{option.Name, payload})
