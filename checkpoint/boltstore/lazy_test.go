@@ -22,7 +22,7 @@ func TestIdleFlush(t *testing.T) {
 		wantRevision(t, killed, 1, 1)
 		wantRevision(t, s, 1, 2)
 
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		killed = open(t, copyFile(t, path), nil)
 		wantRevision(t, killed, 1, 2)
