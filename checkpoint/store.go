@@ -12,6 +12,8 @@ import (
 var (
 	// ErrNotFound: there is no such record.
 	ErrNotFound = errors.New("record not found")
+	// ErrInvalidQuery: the limit is negative, or After is not from a page of this query.
+	ErrInvalidQuery = errors.New("invalid query")
 	// ErrUnavailable: the store serves nothing: it is closed, or a sync failed and it must be opened again.
 	ErrUnavailable = errors.New("store unavailable")
 	// ErrReadOnly: the store was opened to be read only.
@@ -112,7 +114,7 @@ type Store interface {
 	Load(ctx context.Context, id ID) (Record, error)
 	// Find returns the record with that start hash, or ErrNotFound.
 	Find(ctx context.Context, start Hash) (Record, error)
-	// List returns a page of records: within one scope oldest first, or by Due.
+	// List returns a page of records: within one scope oldest first, or by Due. A query that is not one is ErrInvalidQuery.
 	List(ctx context.Context, q Query) (Page, error)
 	// Commit applies the batch whole, durably, and then returns nil. A *ConflictError, ErrInvalidBatch, ErrLapsed or ErrReadOnly means that
 	// nothing was written; after any other error, ctx's included, the outcome is unknown.

@@ -68,6 +68,9 @@ func (f *Face) List(ctx context.Context, q ListQuery) (ListPage, error) {
 	}
 	g.sweep(ctx)
 	page, err := g.store.List(ctx, query)
+	if errors.Is(err, checkpoint.ErrInvalidQuery) {
+		return ListPage{}, fail(ErrInvalidArguments, "list: the limit is negative, or the position is not from a page of this list").because(err)
+	}
 	if err != nil {
 		return ListPage{}, g.unavailable(ctx, "list", err)
 	}

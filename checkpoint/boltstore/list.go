@@ -76,7 +76,7 @@ type item struct {
 
 func newListing(q *checkpoint.Query) (*listing, error) {
 	if q.Limit < 0 {
-		return nil, fmt.Errorf("list records: limit %d", q.Limit)
+		return nil, fmt.Errorf("list records: %w: limit %d", checkpoint.ErrInvalidQuery, q.Limit)
 	}
 	l := &listing{q: q, limit: min(cmp.Or(q.Limit, defaultLimit), maxLimit)}
 	size := len(q.Scope) + len(checkpoint.ID{})
@@ -88,7 +88,7 @@ func newListing(q *checkpoint.Query) (*listing, error) {
 	if q.After != "" {
 		after, err := base64.RawURLEncoding.DecodeString(q.After)
 		if err != nil || len(after) != size || !bytes.HasPrefix(after, l.prefix) {
-			return nil, fmt.Errorf("list records: position %.80q is not from a page of this query", q.After)
+			return nil, fmt.Errorf("list records: %w: position %.80q is not from a page of this query", checkpoint.ErrInvalidQuery, q.After)
 		}
 		l.after = after
 	}

@@ -23,7 +23,7 @@ func formatPosition(q *checkpoint.Query, r *checkpoint.Record) string {
 // parsePosition reads q.After as a record that stands there; nil is the beginning. It also refuses a negative limit.
 func parsePosition(q *checkpoint.Query) (*checkpoint.Record, error) {
 	if q.Limit < 0 {
-		return nil, fmt.Errorf("list records: limit %d", q.Limit)
+		return nil, fmt.Errorf("list records: %w: limit %d", checkpoint.ErrInvalidQuery, q.Limit)
 	}
 	if q.After == "" {
 		return nil, nil
@@ -34,13 +34,13 @@ func parsePosition(q *checkpoint.Query) (*checkpoint.Record, error) {
 	case err == nil && q.DueBefore.IsZero() && len(key) == len(r.Scope)+len(r.ID):
 		copy(r.ID[:], key[copy(r.Scope[:], key):])
 		if !q.Scope.IsZero() && r.Scope != q.Scope {
-			return nil, fmt.Errorf("list records: position %.80q is from another scope", q.After)
+			return nil, fmt.Errorf("list records: %w: position %.80q is from another scope", checkpoint.ErrInvalidQuery, q.After)
 		}
 	case err == nil && !q.DueBefore.IsZero() && len(key) == 8+len(r.ID):
 		r.Due = time.UnixMilli(int64(binary.BigEndian.Uint64(key))).UTC()
 		copy(r.ID[:], key[8:])
 	default:
-		return nil, fmt.Errorf("list records: position %.80q is not from a page of this query", q.After)
+		return nil, fmt.Errorf("list records: %w: position %.80q is not from a page of this query", checkpoint.ErrInvalidQuery, q.After)
 	}
 	return r, nil
 }
