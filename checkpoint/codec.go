@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/parley-go/parley/internal/canon"
 )
 
 // formatVersion is the version of the JSON value in [Record.Data]. A later release reads all earlier ones.
@@ -35,16 +37,13 @@ type envelope struct {
 
 // Encode returns the record of the interaction: its plain fields and, in Data, all of it.
 func Encode(in *Interaction) (Record, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	// Escaping would change the bytes of the questions, whose digests are kept.
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(envelope{formatVersion, in}); err != nil {
+	data, err := canon.Marshal(envelope{formatVersion, in})
+	if err != nil {
 		return Record{}, fmt.Errorf("write interaction %s: %w", in.ID, err)
 	}
 	return Record{
 		ID: in.ID, Revision: in.Revision, Status: in.Status, Scope: in.Scope, Start: in.Start,
-		Due: in.Due, Claim: in.Claim, Data: bytes.TrimSuffix(buf.Bytes(), []byte("\n")),
+		Due: in.Due, Claim: in.Claim, Data: data,
 	}, nil
 }
 

@@ -31,7 +31,7 @@ func sample() *checkpoint.Interaction {
 		ID: checkpoint.ID{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, Revision: 7, Status: checkpoint.Running,
 		Scope: hash(1), Start: hash(2), Created: at(0), Updated: at(1500), Due: at(600000),
 		Claim: checkpoint.Claim{Owner: "boot.1", Epoch: 3, Attempt: 2},
-		Tool:  "deploy", Version: "2", Arguments: json.RawMessage(`{"service":"<api> & \u2028"}`),
+		Tool:  "deploy", ToolRevision: "2", Arguments: json.RawMessage(`{"service":"<api> & \u2028"}`),
 		Rounds: []checkpoint.Round{{
 			Questions: []checkpoint.Question{{
 				ID: "0102030405060708090a0b0c.1.1", Type: "tool_permission", Key: "k", Body: json.RawMessage(`{"toolName":"<deploy>"}`), Digest: hash(3),

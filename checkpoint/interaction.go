@@ -8,20 +8,20 @@ import (
 // An Interaction is the recorded life of one call: what was called, what was asked and answered, and how it ended. All times are UTC in
 // whole milliseconds. It holds what people and tools wrote; it holds no token.
 type Interaction struct {
-	ID        ID              `json:"id"`
-	Revision  uint64          `json:"revision"`
-	Status    Status          `json:"status"`
-	Scope     Hash            `json:"scope"`
-	Start     Hash            `json:"start,omitzero"`
-	Created   time.Time       `json:"created"`
-	Updated   time.Time       `json:"updated"`
-	Due       time.Time       `json:"due,omitzero"` // see [Record.Due]
-	Claim     Claim           `json:"claim,omitzero"`
-	Tool      string          `json:"tool"`
-	Version   string          `json:"tool_revision,omitempty"`
-	Arguments json.RawMessage `json:"arguments"` // in canonical form
-	Rounds    []Round         `json:"rounds,omitempty"`
-	Ending    *Ending         `json:"ending,omitempty"` // how the last attempt that came to an end did
+	ID           ID              `json:"id"`
+	Revision     uint64          `json:"revision"`
+	Status       Status          `json:"status"`
+	Scope        Hash            `json:"scope"`
+	Start        Hash            `json:"start,omitzero"`
+	Created      time.Time       `json:"created"`
+	Updated      time.Time       `json:"updated"`
+	Due          time.Time       `json:"due,omitzero"` // see [Record.Due]
+	Claim        Claim           `json:"claim,omitzero"`
+	Tool         string          `json:"tool"`
+	ToolRevision string          `json:"toolRevision,omitempty"`
+	Arguments    json.RawMessage `json:"arguments"` // in canonical form
+	Rounds       []Round         `json:"rounds,omitempty"`
+	Ending       *Ending         `json:"ending,omitempty"` // how the last attempt that came to an end did
 }
 
 // A Round is one prompt and, once somebody gave it, its answer.

@@ -31,7 +31,8 @@ func (e *ConflictError) Error() string {
 }
 
 // A Claim is the right of one owner to run the handler of an interaction. Owner is empty while nobody has it; Epoch grows
-// by one with every claim, so that a former owner can be told from the present one; Attempt counts the runs for the present round.
+// by one with every claim, and when a sweep abandons a dead one, so that a former owner can be told from the present
+// one; Attempt counts the runs for the present round.
 type Claim struct {
 	Owner   string `json:"owner,omitempty"`
 	Epoch   uint64 `json:"epoch,omitempty"`
@@ -83,24 +84,6 @@ type Batch struct {
 type Ledger struct {
 	ID   [16]byte
 	Meta []byte
-}
-
-// A Query selects records. The zero Query selects all.
-type Query struct {
-	Scope    Hash     // zero: of every scope
-	Statuses []Status // empty: of every status
-	// DueBefore, where it is set, selects records whose Due is set and not after it, and orders them by Due.
-	DueBefore time.Time
-	After     string // the Next of the page before
-	Limit     int    // at most so many; 0 means 100
-}
-
-// A Page is one part of a listing. Next is empty on the last page, and only there: a page may hold fewer records than were asked for, even none.
-// Next is good for the query it came from. Records that are written while a caller goes through pages may be
-// missed or seen in their newer form, none is seen twice unless its Due changed.
-type Page struct {
-	Records []Record
-	Next    string
 }
 
 // A Store holds records. It is safe for concurrent use, and what it returns is the caller's to keep.

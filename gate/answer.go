@@ -1,23 +1,36 @@
 package gate
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/internal/canon"
 	"github.com/parley-go/parley/interrupt"
 )
 
-// verify is check 6: the answers against the stored questions of a round (R15, R18). It returns the answer to be recorded, and the worst
-// action in it. Nothing is changed, whatever comes in (R16).
-func (g *Gate) verify(ctx context.Context, in *checkpoint.Interaction, round int, answers Answers) (*checkpoint.Answer, interrupt.Action, error) {
-	questions := in.Rounds[round-1].Questions
+// verify is check 6: the answers against the stored questions of a round (R15, R18). It returns the
+// answer to be recorded. Nothing is changed, whatever comes in (R16).
+func (g *Gate) verify(in *checkpoint.Interaction, round int, answers Answers) (*checkpoint.Answer, error) {
+	stillOpen := in.Status == checkpoint.Open && round == len(in.Rounds)
+	answer, worst, err := g.verifyAll(in.Rounds[round-1].Questions, answers)
+	if err == nil && stillOpen {
+		err = g.keptOpen(in.Tool, worst)
+	}
+	if err != nil {
+		err.StillOpen = stillOpen
+		return nil, err.on(in.ID)
+	}
+	return answer, nil
+}
+
+// verifyAll returns with the answer the worst action in it: cancel, else decline, else accept.
+func (g *Gate) verifyAll(questions []checkpoint.Question, answers Answers) (*checkpoint.Answer, interrupt.Action, *Error) {
 	known := make(map[string]bool, len(questions))
 	answer := &checkpoint.Answer{}
 	worst := interrupt.ActionAccept
@@ -25,11 +38,11 @@ func (g *Gate) verify(ctx context.Context, in *checkpoint.Interaction, round int
 		known[q.ID] = true
 		payload, ok := answers[q.ID]
 		if !ok {
-			return nil, "", notFitting(q.ID, "the answer is missing").on(in.ID)
+			return nil, "", notFitting(q.ID, "the answer is missing")
 		}
-		normal, action, err := g.verifyOne(ctx, q, payload)
+		normal, action, err := g.verifyOne(q, payload)
 		if err != nil {
-			return nil, "", err.on(in.ID)
+			return nil, "", err
 		}
 		answer.Payloads = append(answer.Payloads, normal)
 		if action == interrupt.ActionCancel || worst == interrupt.ActionAccept {
@@ -38,15 +51,16 @@ func (g *Gate) verify(ctx context.Context, in *checkpoint.Interaction, round int
 	}
 	for id := range answers {
 		if !known[id] {
-			return nil, "", notFitting(id, "round has no such question").on(in.ID)
+			return nil, "", notFitting(id, "the round has no such question")
 		}
 	}
 	answer.Digest = digestAll(answer.Payloads)
 	return answer, worst, nil
 }
 
-// verifyOne checks one payload and returns its canonical form, in which the action and the question's id always stand.
-func (g *Gate) verifyOne(ctx context.Context, q checkpoint.Question, payload json.RawMessage) (json.RawMessage, interrupt.Action, *Error) {
+// verifyOne checks one payload and returns its canonical form, in which the action and the question's id
+// always stand.
+func (g *Gate) verifyOne(q checkpoint.Question, payload json.RawMessage) (json.RawMessage, interrupt.Action, *Error) {
 	invalid := func(err error) *Error {
 		e := notFitting(q.ID, err.Error()).because(hideInterrupts(err))
 		e.Path = place(err)
@@ -54,21 +68,17 @@ func (g *Gate) verifyOne(ctx context.Context, q checkpoint.Question, payload jso
 	}
 	question, err := interrupt.Rehydrate(q.Type, q.Body)
 	if err != nil {
-		g.log.ErrorContext(ctx, "question cannot be read back", "question", q.ID, "error", err)
-		return nil, "", fail(ErrUnavailable, "question %q cannot be answered here", q.ID).because(hideInterrupts(err))
+		return nil, "", fail(ErrRevisionChanged, "question %q is of a type that is not known here", q.ID).because(hideInterrupts(err))
 	}
 	canonical, err := canon.JSON(payload, &canon.Limits{Bytes: g.opts.Limits.Answer, Depth: g.opts.Limits.Depth})
 	if err != nil {
 		return nil, "", invalid(err)
 	}
-	action, id, err := interrupt.ActionOf(q.Type, canonical)
+	action, id, err := interrupt.Check(question, canonical)
+	if err == nil && id != "" && id != q.ID {
+		err = &interrupt.PayloadError{Type: q.Type, Path: "/interruptId", Reason: "is that of another question"}
+	}
 	if err != nil {
-		return nil, "", invalid(err)
-	}
-	if id != "" && id != q.ID {
-		return nil, "", invalid(&interrupt.PayloadError{Type: q.Type, Path: "/interruptId", Reason: "is that of another question"})
-	}
-	if _, err := interrupt.Check(question, canonical); err != nil {
 		return nil, "", invalid(err)
 	}
 	normal, err := complete(canonical, q.ID, action)
@@ -79,7 +89,7 @@ func (g *Gate) verifyOne(ctx context.Context, q checkpoint.Question, payload jso
 }
 
 func notFitting(question, reason string) *Error {
-	e := fail(ErrInvalidAnswer, "question %.80q: %s", question, reason).stillOpen()
+	e := fail(ErrInvalidAnswer, "question %.80q: %s", question, reason)
 	e.Question = question
 	return e
 }
@@ -105,32 +115,28 @@ func complete(canonical []byte, id string, action interrupt.Action) (json.RawMes
 	}
 	members["interruptId"] = fmt.Appendf(nil, "%q", id)
 	members["action"] = fmt.Appendf(nil, "%q", string(action))
-	whole, err := encode(members)
+	whole, err := canon.Marshal(members)
 	if err != nil {
 		return nil, err
 	}
 	return canon.JSON(whole, &canon.Limits{Bytes: len(whole)})
 }
 
-// encode writes JSON whose raw values stay as they are: no escaping for HTML.
-func encode(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSpace(buf.Bytes()), err
-}
-
 // digestAll is the digest of a list of canonical values.
 func digestAll(values []json.RawMessage) checkpoint.Hash {
 	h := sha256.New()
 	for _, value := range values {
-		var size [8]byte
-		binary.BigEndian.PutUint64(size[:], uint64(len(value)))
-		h.Write(size[:])
-		h.Write(value)
+		frame(h, value)
 	}
 	return checkpoint.Hash(h.Sum(nil))
+}
+
+// frame writes a part with its length, so that no two lists of parts read the same.
+func frame[T string | []byte | json.RawMessage](h hash.Hash, part T) {
+	var size [8]byte
+	binary.BigEndian.PutUint64(size[:], uint64(len(part)))
+	h.Write(size[:])
+	h.Write([]byte(part))
 }
 
 // An AnswerRequest is an answer by another road than the caller's: from an inbox, an operator, another window.
@@ -156,85 +162,77 @@ func (f *Face) Answer(ctx context.Context, a AnswerRequest) error {
 	if a.Scope == "" {
 		return fail(ErrUnauthorized, "the host names no scope")
 	}
-	if len(a.Scope) > g.opts.Limits.Name || len(a.By) > g.opts.Limits.Name {
-		return fail(ErrTooLarge, "scope and by have %d and %d bytes, the limit is %d", len(a.Scope), len(a.By), g.opts.Limits.Name)
+	if err := g.boundName("scope", a.Scope); err != nil {
+		return err
+	}
+	if err := g.boundName("by", a.By); err != nil {
+		return err
 	}
 	if err := g.boundAnswers(a.Answers); err != nil {
 		return err
 	}
 	g.sweep(ctx)
-	for range maxRestarts {
-		again, err := f.answerOnce(ctx, a)
-		if !again {
-			return err
-		}
-	}
-	return busy(a.Interaction)
+	return restarting(func() error { return f.answer(ctx, a) })
 }
 
-func (f *Face) answerOnce(ctx context.Context, a AnswerRequest) (again bool, _ error) {
+func (f *Face) answer(ctx context.Context, a AnswerRequest) error {
 	g := f.gate
 	in, err := g.load(ctx, a.Interaction)
 	if errors.Is(err, checkpoint.ErrNotFound) {
-		return false, fail(ErrInvalidContinuation, "there is no such interaction")
+		return fail(ErrInvalidContinuation, "there is no such interaction")
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	who := Answerer{
 		Scope: a.Scope, SameScope: in.Scope == g.hash("scope", a.Scope), By: a.By, Face: f.name, Interaction: in.ID, Tool: in.Tool,
 	}
 	if err := g.opts.AuthorizeAnswer(ctx, who); err != nil {
-		return false, fail(ErrUnauthorized, "the answer is not authorized").because(hideInterrupts(err))
+		return fail(ErrUnauthorized, "the answer is not authorized").because(hideInterrupts(err))
 	}
 	if a.Round < 1 || a.Round > len(in.Rounds) {
-		return false, fail(ErrInvalidContinuation, "there is no such round").on(in.ID)
+		return fail(ErrInvalidContinuation, "there is no such round").on(in.ID)
 	}
 	now := g.now()
 	if overdue(in, a.Round, now) {
-		return false, g.expired(ctx, in, now)
+		return g.expired(ctx, in, now)
 	}
-	answer, action, err := g.verify(ctx, in, a.Round, a.Answers)
+	answer, err := g.verify(in, a.Round, a.Answers)
 	if err != nil {
-		return false, err
-	}
-	if in.Rounds[a.Round-1].Answer == nil {
-		if err := g.keptOpen(in, action); err != nil { // P4
-			return false, err
-		}
+		return err
 	}
 	answer.Time, answer.By, answer.Face, answer.Elsewhere = now, a.By, f.name, true
-	m := arriveElsewhere(in, arrival{round: a.Round, answer: answer, now: now})
+	m := arrive(in, arrival{round: a.Round, answer: answer, now: now})
 	if m.then == refuse {
-		return false, refused(m, in, "")
+		return refused(m, in, "")
 	}
 	if m.next == nil {
-		return false, nil
+		return nil
 	}
 	if g.opts.ReadOnly {
-		return false, readOnly()
+		return readOnly()
 	}
 	switch v, err := g.commit(ctx, in, m.next); v {
 	case applied:
-		return false, nil
+		return nil
 	case conflict:
-		return true, nil
+		return errRestart
 	default:
-		return false, g.unavailable(ctx, "record answer", err)
+		return unavailable(err).on(in.ID)
 	}
 }
 
 // keptOpen is row P4: a tool can keep its question open where it was declined or cancelled (R17).
-func (g *Gate) keptOpen(in *checkpoint.Interaction, action interrupt.Action) error {
-	tool := g.tools[in.Tool]
+func (g *Gate) keptOpen(name string, action interrupt.Action) *Error {
+	tool := g.tools[name]
 	if tool == nil || !tool.opts.KeepOpen {
 		return nil
 	}
 	switch action {
 	case interrupt.ActionDecline:
-		return fail(ErrDeclined, "the question stays open").stillOpen().on(in.ID)
+		return fail(ErrDeclined, "the question stays open")
 	case interrupt.ActionCancel:
-		return fail(ErrCancelled, "the question stays open").stillOpen().on(in.ID)
+		return fail(ErrCancelled, "the question stays open")
 	}
 	return nil
 }

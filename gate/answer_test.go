@@ -102,17 +102,35 @@ func TestAnswersAreChecked(t *testing.T) {
 		}},
 	} {
 		c := call(test.tool, `{}`)
-		p := mustAsk(t, g.Face, c)
+		p := mustAsk(t, g, c)
 		for payload, names := range test.invalid {
-			e := mustFail(t, g.Face, with(c, p, payload), gate.ErrInvalidAnswer)
+			e := mustFail(t, g, with(c, p, payload), gate.ErrInvalidAnswer)
 			if !strings.Contains(e.Message, names) || !strings.Contains(e.Message, p.Questions[0].ID) {
 				t.Errorf("%s %s: the error names neither %q nor the question: %v", test.tool, payload, names, e)
+			}
+			if !e.StillOpen || e.Question != p.Questions[0].ID || strings.HasPrefix(names, "/") && e.Path != names {
+				t.Errorf("%s %s: %+v", test.tool, payload, e)
 			}
 			if !errors.Is(e, interrupt.ErrInvalidPayload) {
 				t.Errorf("%s %s: the error is no ErrInvalidPayload", test.tool, payload)
 			}
 		}
-		mustFinish(t, g.Face, with(c, p, test.valid), test.result) // R16: the question stayed open, the token good
+		mustFinish(t, g, with(c, p, test.valid), test.result) // R16: the question stayed open, the token good
+	}
+}
+
+// R16: that a question is still open is told where it is, and nowhere else.
+func TestStillOpen(t *testing.T) {
+	var effects counter
+	g := openMem(t, deploy(&effects, nil))
+	c := call("deploy", `{"service":"api"}`)
+	p := mustAsk(t, g, c)
+	if e := mustFail(t, g, with(c, p, `{}`), gate.ErrInvalidAnswer); !e.StillOpen {
+		t.Error("the question is open, and that is not told")
+	}
+	mustFinish(t, g, with(c, p, allow), `"deployed api"`)
+	if e := mustFail(t, g, with(c, p, `{}`), gate.ErrInvalidAnswer); e.StillOpen {
+		t.Error("the question is answered, and told to be open")
 	}
 }
 
@@ -120,20 +138,20 @@ func TestAnswersAreChecked(t *testing.T) {
 func TestNoAutomaticConfirmation(t *testing.T) {
 	g := openMem(t, asks("form", func() interrupt.Interrupt { return interrupt.Form("Ticket", json.RawMessage(ticketSchema)) }, nil))
 	c := call("form", `{}`)
-	mustFinish(t, g.Face, with(c, mustAsk(t, g.Face, c), `{"content":{"summary":"abc","urgent":false}}`),
+	mustFinish(t, g, with(c, mustAsk(t, g, c), `{"content":{"summary":"abc","urgent":false}}`),
 		`{"action":"accept","content":{"summary":"abc","urgent":false}}`)
-	mustFinish(t, g.Face, with(c, mustAsk(t, g.Face, c), `{"content":{"summary":"abc"}}`), `{"action":"accept","content":{"summary":"abc"}}`)
+	mustFinish(t, g, with(c, mustAsk(t, g, c), `{"content":{"summary":"abc"}}`), `{"action":"accept","content":{"summary":"abc"}}`)
 }
 
 // R15, R26: two ways to write the same answer are the same answer.
 func TestSameAnswerWrittenOtherwise(t *testing.T) {
 	g := openMem(t, asks("form", func() interrupt.Interrupt { return interrupt.Form("Ticket", json.RawMessage(ticketSchema)) }, &gate.ToolOptions{KeepResult: true}))
 	c := call("form", `{}`)
-	p := mustAsk(t, g.Face, c)
+	p := mustAsk(t, g, c)
 	want := `{"action":"accept","content":{"count":10,"summary":"abc"}}`
-	mustFinish(t, g.Face, with(c, p, `{"content":{"summary":"abc","count":10}}`), want)
-	mustFinish(t, g.Face, with(c, p, `{"interruptId":"`+p.Questions[0].ID+`","action":"accept","content":{"count":1e1,"summary":"\u0061bc"}}`), want)
-	mustFail(t, g.Face, with(c, p, `{"content":{"summary":"abc","count":11}}`), gate.ErrAnswerConflict)
+	mustFinish(t, g, with(c, p, `{"content":{"summary":"abc","count":10}}`), want)
+	mustFinish(t, g, with(c, p, `{"interruptId":"`+p.Questions[0].ID+`","action":"accept","content":{"count":1e1,"summary":"\u0061bc"}}`), want)
+	mustFail(t, g, with(c, p, `{"content":{"summary":"abc","count":11}}`), gate.ErrAnswerConflict)
 }
 
 // R17: a tool can keep its question open: nothing is recorded, the token stays good. Decline and cancel stay different.
@@ -143,10 +161,10 @@ func TestKeepOpen(t *testing.T) {
 		asks("tool", func() interrupt.Interrupt { return interrupt.ToolPermission("x", "") }, &gate.ToolOptions{KeepOpen: true}),
 	}})
 	c := call("tool", `{}`)
-	p := mustAsk(t, g.Face, c)
+	p := mustAsk(t, g, c)
 	before, _ := store.counts()
-	mustFail(t, g.Face, with(c, p, `{"action":"decline"}`), gate.ErrDeclined)
-	mustFail(t, g.Face, with(c, p, `{"action":"cancel"}`), gate.ErrCancelled)
+	mustFail(t, g, with(c, p, `{"action":"decline"}`), gate.ErrDeclined)
+	mustFail(t, g, with(c, p, `{"action":"cancel"}`), gate.ErrCancelled)
 	err := g.Answer(t.Context(), gate.AnswerRequest{
 		Interaction: p.Interaction, Round: 1, Scope: "ann", Answers: gate.Answers{p.Questions[0].ID: interrupt.Decline("")},
 	})
@@ -155,10 +173,10 @@ func TestKeepOpen(t *testing.T) {
 		t.Error("something was recorded")
 	}
 	c.Token = p.Token
-	if again := mustAsk(t, g.Face, c); again.Token != p.Token {
+	if again := mustAsk(t, g, c); again.Token != p.Token {
 		t.Error("the token changed")
 	}
-	mustFinish(t, g.Face, with(call("tool", `{}`), p, allow), `{"action":"accept","optionId":"allow_once"}`)
+	mustFinish(t, g, with(call("tool", `{}`), p, allow), `{"action":"accept","optionId":"allow_once"}`)
 }
 
 // R18: a prompt with several questions is answered whole or not at all; what is missing is named.
@@ -168,19 +186,19 @@ func TestPromptIsAnsweredWhole(t *testing.T) {
 		return "done", err
 	}, nil))
 	c := call("tool", `{}`)
-	p := mustAsk(t, g.Face, c)
+	p := mustAsk(t, g, c)
 	idx := `{"selectionIdx":0}`
-	e := mustFail(t, g.Face, with(c, p, idx), gate.ErrInvalidAnswer)
+	e := mustFail(t, g, with(c, p, idx), gate.ErrInvalidAnswer)
 	if !strings.Contains(e.Message, p.Questions[1].ID) {
 		t.Errorf("the missing question is not named: %v", e)
 	}
-	mustFail(t, g.Face, with(c, p, idx, `{"selectionIdx":5}`), gate.ErrInvalidAnswer)
+	mustFail(t, g, with(c, p, idx, `{"selectionIdx":5}`), gate.ErrInvalidAnswer)
 	extra := with(c, p, idx, idx)
 	extra.Answers["another"] = json.RawMessage(idx)
-	mustFail(t, g.Face, extra, gate.ErrInvalidAnswer)
+	mustFail(t, g, extra, gate.ErrInvalidAnswer)
 	list, err := g.List(t.Context(), gate.ListQuery{Scope: "ann"})
 	if err != nil || len(list.Interactions) != 1 || list.Interactions[0].Status != checkpoint.Open {
 		t.Fatalf("after bad answers: %+v, %v", list, err)
 	}
-	mustFinish(t, g.Face, with(c, p, idx, idx), `"done"`)
+	mustFinish(t, g, with(c, p, idx, idx), `"done"`)
 }

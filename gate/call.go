@@ -38,9 +38,9 @@ type Outcome struct {
 	Result      json.RawMessage
 	// Prompt is set where a person is needed. The caller puts it to them and comes again with its token and the answers.
 	Prompt *Prompt
-	// Elsewhere is set where the call's host cannot show the prompt but said that it is answered out of band: the caller comes
-	// again, or waits, without an answer.
-	Elsewhere bool
+	// OutOfBand is set where the call's host cannot show the prompt but said that it is answered out of
+	// band: the caller comes again, or waits, without an answer.
+	OutOfBand bool
 }
 
 // A Prompt is what one round shows to a person. It is the receiver's own copy, and has a JSON form.

@@ -46,7 +46,7 @@ type ended struct {
 	err     error
 }
 
-func invoke(f *gate.Face, c gate.Call) chan ended {
+func invoke(f host, c gate.Call) chan ended {
 	done := make(chan ended, 1)
 	go func() {
 		outcome, err := f.Invoke(context.Background(), c)
@@ -62,11 +62,11 @@ func TestBusyWhileTheHandlerRuns(t *testing.T) {
 	tools := gate.Options{Tools: []*gate.Tool{s.tool(nil)}}
 	g, other := open(t, store, tools), open(t, store, tools)
 	c := call("slow", `{}`)
-	p := mustAsk(t, g.Face, c)
+	p := mustAsk(t, g, c)
 	answer := with(c, p, `{"selectionIdx":0}`)
-	done := invoke(g.Face, answer)
+	done := invoke(g, answer)
 	<-s.entered
-	for _, face := range []*gate.Face{g.Face, other.Face} {
+	for _, face := range []host{g, other} {
 		mustFail(t, face, answer, gate.ErrBusy)
 		mustFail(t, face, with(c, p, `{"selectionIdx":1}`), gate.ErrAnswerConflict)
 		look := c
@@ -77,7 +77,7 @@ func TestBusyWhileTheHandlerRuns(t *testing.T) {
 	if e := <-done; e.err != nil || string(e.outcome.Result) != `"done"` {
 		t.Fatalf("%+v, %v", e.outcome, e.err)
 	}
-	mustFail(t, other.Face, answer, gate.ErrAlreadyCompleted)
+	mustFail(t, other, answer, gate.ErrAlreadyCompleted)
 	s.runs.want(t, 1)
 }
 
@@ -95,12 +95,12 @@ func TestBusyWhileAuthorizing(t *testing.T) {
 		return nil
 	}}))
 	c := call("deploy", `{"service":"api"}`)
-	p := mustAsk(t, g.Face, c)
+	p := mustAsk(t, g, c)
 	block = true
-	done := invoke(g.Face, with(c, p, allow))
+	done := invoke(g, with(c, p, allow))
 	<-entered
-	mustFail(t, g.Face, with(c, p, allow), gate.ErrBusy)
-	mustFail(t, g.Face, with(c, p, reject), gate.ErrBusy)
+	mustFail(t, g, with(c, p, allow), gate.ErrBusy)
+	mustFail(t, g, with(c, p, reject), gate.ErrBusy)
 	effects.want(t, 0)
 	close(leave)
 	if e := <-done; e.err != nil {
@@ -117,7 +117,7 @@ func TestRacingAnswers(t *testing.T) {
 		tools := gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}}
 		gates := []*gate.Gate{open(t, store, tools), open(t, store, tools)}
 		c := call("deploy", `{"service":"api"}`)
-		p := mustAsk(t, gates[0].Face, c)
+		p := mustAsk(t, gates[0], c)
 		var wg sync.WaitGroup
 		codes := make(chan error, 16)
 		for i := range cap(codes) {
@@ -159,9 +159,9 @@ func TestStalledOwner(t *testing.T) {
 	}, &gate.ToolOptions{Replay: gate.Recover, KeepResult: true})}}
 	other := open(t, store, recovered)
 	c := call("slow", `{}`)
-	p := mustAsk(t, g.Face, c)
+	p := mustAsk(t, g, c)
 	answer := with(c, p, `{"selectionIdx":0}`)
-	done := invoke(g.Face, answer)
+	done := invoke(g, answer)
 	<-s.entered
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -169,29 +169,33 @@ func TestStalledOwner(t *testing.T) {
 		t.Errorf("close: %v", err)
 	}
 	<-s.cancelled
-	mustFinish(t, other.Face, answer, `"recovered"`)
+	mustFinish(t, other, answer, `"recovered"`)
 	close(s.leave)
 	wantCode(t, "the stalled owner", (<-done).err, gate.ErrOutcomeUnknown)
-	mustFinish(t, other.Face, answer, `"recovered"`) // its late write changed nothing
+	mustFinish(t, other, answer, `"recovered"`) // its late write changed nothing
+	record, err := store.Load(t.Context(), p.Interaction)
+	if err != nil || record.Claim.Epoch != 2 || record.Claim.Owner != "" {
+		t.Errorf("claim %+v, %v", record.Claim, err) // every claim has an epoch of its own
+	}
 }
 
 // R32: from the beginning of Close on there are no new requests and no new prompts; running handlers are waited for.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		entered, leave := make(chan struct{}), make(chan struct{})
-		store := memstore.New(nil)
+		store := memstore.New()
 		g := open(t, store, gate.Options{Tools: []*gate.Tool{raw("tool", func(ctx context.Context) (any, error) {
 			close(entered)
 			<-leave
 			_, err := interrupt.Ask(ctx, choose("a", "b"))
 			return nil, err
 		}, nil)}})
-		running := invoke(g.Face, call("tool", `{}`))
+		running := invoke(g, call("tool", `{}`))
 		<-entered
 		closed := make(chan error, 1)
 		go func() { closed <- g.Close(context.Background()) }()
 		synctest.Wait()
-		mustFail(t, g.Face, call("tool", `{}`), gate.ErrUnavailable)
+		mustFail(t, g, call("tool", `{}`), gate.ErrUnavailable)
 		wantCode(t, "answer", g.Answer(t.Context(), gate.AnswerRequest{Scope: "ann"}), gate.ErrUnavailable)
 		select {
 		case <-closed:
@@ -231,7 +235,7 @@ func TestCloseFace(t *testing.T) {
 	}
 	mustFail(t, one, with(c, p1, allow), gate.ErrUnavailable)
 	mustFinish(t, two, with(c, p2, allow), `"deployed api"`)
-	mustAsk(t, g.Face, c)
+	mustAsk(t, g, c)
 	again, err := g.NewFace("one") // reopened under its name: its tokens are good
 	if err != nil {
 		t.Fatal(err)
@@ -246,21 +250,21 @@ func TestReadOnly(t *testing.T) {
 	g := open(t, store, gate.Options{Tools: []*gate.Tool{twoRounds(&runs, &effects, nil)}})
 	reader := open(t, store, gate.Options{Tools: []*gate.Tool{twoRounds(&runs, &effects, nil)}, ReadOnly: true})
 	c := call("tool", `{}`)
-	p1 := mustAsk(t, g.Face, c)
+	p1 := mustAsk(t, g, c)
 	first := with(c, p1, `{"selectionIdx":0}`)
-	mustFail(t, reader.Face, first, gate.ErrUnavailable)
-	mustFail(t, reader.Face, c, gate.ErrUnavailable)
+	mustFail(t, reader, first, gate.ErrUnavailable)
+	mustFail(t, reader, c, gate.ErrUnavailable)
 	wantCode(t, "answer", reader.Answer(t.Context(), answers(p1, "ann", `{"selectionIdx":0}`)), gate.ErrUnavailable)
-	p2 := mustAsk(t, g.Face, first)
-	if seen := mustAsk(t, reader.Face, first); seen.Token != p2.Token {
+	p2 := mustAsk(t, g, first)
+	if seen := mustAsk(t, reader, first); seen.Token != p2.Token {
 		t.Error("the reader's token is another")
 	}
 	if err := reader.Answer(t.Context(), answers(p1, "ann", `{"selectionIdx":0}`)); err != nil {
 		t.Errorf("a recorded answer is not confirmed: %v", err)
 	}
-	mustFail(t, reader.Face, with(c, p1, `{"selectionIdx":1}`), gate.ErrAnswerConflict)
-	mustFinish(t, g.Face, with(c, p2, allow), `"done"`)
-	mustFail(t, reader.Face, with(c, p2, allow), gate.ErrAlreadyCompleted)
+	mustFail(t, reader, with(c, p1, `{"selectionIdx":1}`), gate.ErrAnswerConflict)
+	mustFinish(t, g, with(c, p2, allow), `"done"`)
+	mustFail(t, reader, with(c, p2, allow), gate.ErrAlreadyCompleted)
 	if page, err := reader.List(t.Context(), gate.ListQuery{Scope: "ann", Statuses: []checkpoint.Status{checkpoint.Finished}}); err != nil || len(page.Interactions) != 1 {
 		t.Errorf("%v, %v", page, err)
 	}
@@ -278,14 +282,14 @@ func TestAuthorization(t *testing.T) {
 	})
 	c := call("deploy", `{"service":"api"}`)
 	host = errPrivate
-	mustFail(t, g.Face, c, gate.ErrUnauthorized)
+	mustFail(t, g, c, gate.ErrUnauthorized)
 	host, tool = nil, errPrivate
-	mustFail(t, g.Face, c, gate.ErrUnauthorized)
+	mustFail(t, g, c, gate.ErrUnauthorized)
 	tool = nil
-	p := mustAsk(t, g.Face, c)
+	p := mustAsk(t, g, c)
 	commits, loads := store.counts()
 	host = errPrivate
-	e := mustFail(t, g.Face, with(c, p, allow), gate.ErrUnauthorized)
+	e := mustFail(t, g, with(c, p, allow), gate.ErrUnauthorized)
 	if _, after := store.counts(); after != loads {
 		t.Error("the store was touched before the host authorized")
 	}
@@ -293,17 +297,17 @@ func TestAuthorization(t *testing.T) {
 		t.Errorf("text %q", e.Error())
 	}
 	host, tool = nil, errPrivate
-	mustFail(t, g.Face, with(c, p, allow), gate.ErrUnauthorized)
+	mustFail(t, g, with(c, p, allow), gate.ErrUnauthorized)
 	if after, _ := store.counts(); after != commits {
 		t.Error("something was recorded for an execution that is not authorized")
 	}
 	tool = choose("a", "b") // a callback cannot ask
-	e = mustFail(t, g.Face, with(c, p, allow), gate.ErrUnauthorized)
+	e = mustFail(t, g, with(c, p, allow), gate.ErrUnauthorized)
 	var q interrupt.Interrupt
 	if errors.As(e, &q) {
 		t.Error("the callback's question can be found in the error")
 	}
 	tool = nil
-	mustFinish(t, g.Face, with(c, p, allow), `"deployed api"`)
+	mustFinish(t, g, with(c, p, allow), `"deployed api"`)
 	effects.want(t, 1)
 }

@@ -25,7 +25,7 @@ const (
 	ErrAlreadyCompleted     Code = "already_completed"     // the work is done; its result is not kept
 	ErrInvalidContinuation  Code = "invalid_continuation"  // the token is not good for this request
 	ErrRevisionChanged      Code = "revision_changed"      // the tool changed since it asked
-	ErrUnsupportedForm      Code = "unsupported_form"      // the host cannot show a form of that kind
+	ErrUnsupportedForm      Code = "unsupported_form"      // a bridge's: its protocol cannot carry a form of that kind
 	ErrTooLarge             Code = "too_large"             // an input is over its bound
 	ErrUnknownTool          Code = "unknown_tool"          // there is no such tool
 	ErrUnauthorized         Code = "unauthorized"          // the principal may not
@@ -45,6 +45,9 @@ func (c Code) Error() string { return string(c) }
 
 // Retryable reports whether the same request can help later, without anybody doing anything else.
 func (c Code) Retryable() bool { return c == ErrBusy || c == ErrUnavailable }
+
+// Decision reports whether a person decided against it: rejected, declined or cancelled.
+func (c Code) Decision() bool { return c == ErrRejected || c == ErrDeclined || c == ErrCancelled }
 
 // An Error is a [Code] with public words. Nothing in its text is private: no cause, no argument, no answer, no token.
 type Error struct {
@@ -103,10 +106,9 @@ func (e *Error) because(cause error) *Error {
 	return e
 }
 
-// stillOpen says that the question waits on.
-func (e *Error) stillOpen() *Error {
-	e.StillOpen = true
-	return e
+// unavailable is a store that does not serve. What is wrong with it is the private cause.
+func unavailable(cause error) *Error {
+	return fail(ErrUnavailable, "the store does not serve").because(cause)
 }
 
 // on names the interaction.

@@ -10,41 +10,27 @@ import (
 	"github.com/parley-go/parley/checkpoint"
 )
 
-// What a commit turned out to be.
+// What a write turned out to be.
 type verdict int
 
 const (
 	applied  verdict = iota
 	conflict         // somebody else's write came first; nothing was written
 	lapsed           // this gate has left the store; nothing was written
+	rejected         // the store takes no such write; nothing was written
 	unknown          // it may be written, or may still be
 )
 
-// commitTimeout bounds a commit that never returns; its outcome is unknown then.
+// commitTimeout bounds a commit that never returns, and the reading back after it.
 const commitTimeout = 30 * time.Second
 
-// commit writes next where prev is what the store holds, durably. A commit whose outcome is not known is settled by reading
-// back (R25). The caller's context does not break it off: half of a commit is no state to be in.
+// commit writes next where prev is what the store holds, durably.
 func (g *Gate) commit(ctx context.Context, prev, next *checkpoint.Interaction) (verdict, error) {
 	batch, err := g.batch(prev, next)
 	if err != nil {
-		return conflict, err
+		return rejected, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
-	defer cancel()
-	switch err := g.store.Commit(ctx, batch); {
-	case err == nil:
-		return applied, nil
-	case errors.Is(err, checkpoint.ErrLapsed):
-		return lapsed, err
-	case errors.Is(err, checkpoint.ErrReadOnly), errors.Is(err, checkpoint.ErrInvalidBatch):
-		return conflict, err
-	case isConflict(err):
-		// A commit of the same batch before this one may have come through after all.
-		return g.settle(ctx, batch.Puts[0].Record, conflict), err
-	default:
-		return g.settle(ctx, batch.Puts[0].Record, unknown), err
-	}
+	return g.write(ctx, batch)
 }
 
 func (g *Gate) batch(prev, next *checkpoint.Interaction) (*checkpoint.Batch, error) {
@@ -58,14 +44,34 @@ func (g *Gate) batch(prev, next *checkpoint.Interaction) (*checkpoint.Batch, err
 	}, nil
 }
 
-func isConflict(err error) bool {
-	var c *checkpoint.ConflictError
-	return errors.As(err, &c)
+// write commits a batch of one put. What its outcome is, where the store does not tell, is settled by
+// reading back (R25). The caller's context does not break it off: half of a commit is no state to be in.
+func (g *Gate) write(ctx context.Context, batch *checkpoint.Batch) (verdict, error) {
+	ctx = context.WithoutCancel(ctx)
+	err := bounded(ctx, func(ctx context.Context) error { return g.store.Commit(ctx, batch) })
+	var changed *checkpoint.ConflictError
+	switch {
+	case err == nil:
+		return applied, nil
+	case errors.Is(err, checkpoint.ErrLapsed):
+		return lapsed, err
+	case errors.Is(err, checkpoint.ErrReadOnly), errors.Is(err, checkpoint.ErrInvalidBatch):
+		return rejected, err
+	case errors.As(err, &changed):
+		// A commit of the same batch before this one may have come through after all.
+		return g.readBack(ctx, batch.Puts[0].Record, conflict), err
+	default:
+		return g.readBack(ctx, batch.Puts[0].Record, unknown), err
+	}
 }
 
-// settle reads back a record that may have been written. unless is what it is where that cannot be told.
-func (g *Gate) settle(ctx context.Context, wrote checkpoint.Record, unless verdict) verdict {
-	stored, err := g.store.Load(ctx, wrote.ID)
+// readBack looks for a record that may have been written. unless is what it is where that cannot be told.
+func (g *Gate) readBack(ctx context.Context, wrote checkpoint.Record, unless verdict) verdict {
+	var stored checkpoint.Record
+	err := bounded(ctx, func(ctx context.Context) (err error) {
+		stored, err = g.store.Load(ctx, wrote.ID)
+		return err
+	})
 	switch {
 	case err != nil:
 		return unless
@@ -78,42 +84,34 @@ func (g *Gate) settle(ctx context.Context, wrote checkpoint.Record, unless verdi
 	}
 }
 
-// mark records an ending. It is visible at once and durable with a later commit; nobody waits for it (R25). Only where
-// the claim was lost does it matter to the caller.
+func bounded(ctx context.Context, f func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	return f(ctx)
+}
+
+// mark records an ending. It is visible at once and durable with a later commit; nobody waits for it
+// (R25). Only where the claim was lost does it matter to the caller.
 func (g *Gate) mark(ctx context.Context, prev, next *checkpoint.Interaction) verdict {
 	batch, err := g.batch(prev, next)
 	if err != nil {
 		g.log.ErrorContext(ctx, "ending not recorded", "interaction", next.ID, "error", err)
-		return unknown
+		return rejected
 	}
 	batch.Lazy = true
 	return g.markBatch(ctx, batch)
 }
 
 func (g *Gate) markBatch(ctx context.Context, batch *checkpoint.Batch) verdict {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
-	defer cancel()
-	err := g.store.Commit(ctx, batch)
-	id := batch.Puts[0].Record.ID
-	switch {
-	case err == nil:
-		return applied
-	case isConflict(err):
-		if g.settle(ctx, batch.Puts[0].Record, conflict) == applied {
-			return applied
-		}
-		g.log.WarnContext(ctx, "ending not recorded: the claim was lost", "interaction", id)
-		return conflict
-	case errors.Is(err, checkpoint.ErrLapsed):
-		g.log.WarnContext(ctx, "ending not recorded: this gate has left the store", "interaction", id)
-		return lapsed
-	case errors.Is(err, checkpoint.ErrReadOnly), errors.Is(err, checkpoint.ErrInvalidBatch):
-		g.log.ErrorContext(ctx, "ending not recorded", "interaction", id, "error", err)
-		return conflict
+	v, err := g.write(ctx, batch)
+	switch v {
+	case rejected:
+		g.log.ErrorContext(ctx, "ending not recorded", "interaction", batch.Puts[0].Record.ID, "error", err)
+	case unknown:
+		g.log.WarnContext(ctx, "ending not recorded yet", "interaction", batch.Puts[0].Record.ID, "error", err)
+		g.owed.add(batch)
 	}
-	g.log.WarnContext(ctx, "ending not recorded yet", "interaction", id, "error", err)
-	g.owed.add(batch)
-	return unknown
+	return v
 }
 
 // owed keeps the marks that the store refused for a passing reason.

@@ -22,7 +22,7 @@ func answers(p *gate.Prompt, scope string, payloads ...string) gate.AnswerReques
 	return a
 }
 
-func mustAnswer(t *testing.T, f *gate.Face, p *gate.Prompt, payloads ...string) {
+func mustAnswer(t *testing.T, f host, p *gate.Prompt, payloads ...string) {
 	t.Helper()
 	if err := f.Answer(t.Context(), answers(p, "ann", payloads...)); err != nil {
 		t.Fatalf("answer: %v", err)
@@ -43,20 +43,20 @@ func TestAnswerElsewhere(t *testing.T) {
 			g := openMem(t, deploy(&effects, nil))
 			c := call("deploy", `{"service":"api"}`)
 			c.StartID = "work"
-			p := mustAsk(t, g.Face, c)
-			mustAnswer(t, g.Face, p, allow)
-			mustAnswer(t, g.Face, p, allow) // R25: the same again is confirmed
+			p := mustAsk(t, g, c)
+			mustAnswer(t, g, p, allow)
+			mustAnswer(t, g, p, allow) // R25: the same again is confirmed
 			effects.want(t, 0)
 			if s, err := g.Inspect(t.Context(), "ann", "work"); err != nil || s.Status != checkpoint.Answered {
 				t.Errorf("%v, %v", s.Status, err)
 			}
 			// R24, R28: another answer comes too late, from the caller and from elsewhere.
-			mustFail(t, g.Face, with(c, p, reject), gate.ErrAlreadyAnswered)
+			mustFail(t, g, with(c, p, reject), gate.ErrAlreadyAnswered)
 			wantCode(t, "another answer", g.Answer(t.Context(), answers(p, "ann", reject)), gate.ErrAnswerConflict)
-			mustFinish(t, g.Face, next(c, p), `"deployed api"`)
+			mustFinish(t, g, next(c, p), `"deployed api"`)
 			effects.want(t, 1)
-			mustAnswer(t, g.Face, p, allow) // still confirmed
-			mustFail(t, g.Face, with(c, p, reject), gate.ErrAlreadyAnswered)
+			mustAnswer(t, g, p, allow) // still confirmed
+			mustFail(t, g, with(c, p, reject), gate.ErrAlreadyAnswered)
 		})
 	}
 }
@@ -67,7 +67,7 @@ func TestWhoMayAnswer(t *testing.T) {
 	store := newMem()
 	g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})
 	c := call("deploy", `{"service":"api"}`)
-	p := mustAsk(t, g.Face, c)
+	p := mustAsk(t, g, c)
 	wantCode(t, "a stranger's answer", g.Answer(t.Context(), answers(p, "bob", allow)), gate.ErrUnauthorized)
 	wantCode(t, "nobody's answer", g.Answer(t.Context(), answers(p, "", allow)), gate.ErrUnauthorized)
 	missing := answers(p, "ann", allow)
@@ -117,12 +117,12 @@ func TestWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var effects counter
-				store := memstore.New(nil)
+				store := memstore.New()
 				g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, PollInterval: time.Hour})
 				other := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})
 				c := call("deploy", `{"service":"api"}`)
 				c.StartID = start
-				p := mustAsk(t, g.Face, c)
+				p := mustAsk(t, g, c)
 				if start == "" {
 					c.Token = p.Token
 				}
@@ -142,7 +142,7 @@ func TestWait(t *testing.T) {
 				default:
 				}
 				began := time.Now()
-				mustAnswer(t, other.Face, p, allow) // by another gate on the same store
+				mustAnswer(t, other, p, allow) // by another gate on the same store
 				e := <-done
 				if e.err != nil || string(e.outcome.Result) != `"deployed api"` {
 					t.Errorf("%+v, %v", e.outcome, e.err)
@@ -160,9 +160,9 @@ func TestWait(t *testing.T) {
 func TestWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var effects counter
-		g := open(t, memstore.New(nil), gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, PollInterval: time.Hour})
+		g := open(t, memstore.New(), gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, PollInterval: time.Hour})
 		c := call("deploy", `{"service":"api"}`)
-		p := mustAsk(t, g.Face, c)
+		p := mustAsk(t, g, c)
 		look := c
 		look.Token = p.Token
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -175,7 +175,11 @@ func TestWaitEnds(t *testing.T) {
 		if waited := time.Since(p.Expires); waited < 0 || waited > time.Second {
 			t.Errorf("waited %v past the deadline", waited)
 		}
-		p = mustAsk(t, g.Face, c)
+		never := c
+		never.StartID = "never used"
+		_, err = g.Wait(t.Context(), never) // it waits, it does not begin
+		wantCode(t, "start id never used", err, gate.ErrStartUnknown)
+		p = mustAsk(t, g, c)
 		look.Token = p.Token
 		done := make(chan error, 1)
 		go func() {

@@ -25,22 +25,22 @@ func TestDeadline(t *testing.T) {
 			clock := newClock()
 			g := open(t, newMem(), gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Now: clock.Now})
 			c := call("deploy", `{"service":"api"}`)
-			p := mustAsk(t, g.Face, c)
+			p := mustAsk(t, g, c)
 			if want := clock.Now().Add(10 * time.Minute); !p.Expires.Equal(want) {
 				t.Errorf("expires %v, want %v", p.Expires, want)
 			}
 			clock.add(test.after)
 			if test.code == "" {
-				mustFinish(t, g.Face, with(c, p, allow), `"deployed api"`)
+				mustFinish(t, g, with(c, p, allow), `"deployed api"`)
 				return
 			}
 			stranger := with(c, p, allow)
 			stranger.Scope = "bob"
-			mustFail(t, g.Face, stranger, gate.ErrInvalidContinuation) // R21: expired is told only where all else matched
-			mustFail(t, g.Face, with(c, p, allow), test.code)
+			mustFail(t, g, stranger, gate.ErrInvalidContinuation) // R21: expired is told only where all else matched
+			mustFail(t, g, with(c, p, allow), test.code)
 			look := c
 			look.Token = p.Token
-			mustFail(t, g.Face, look, test.code)
+			mustFail(t, g, look, test.code)
 			effects.want(t, 0)
 		})
 	}
@@ -71,7 +71,7 @@ func TestLifetimes(t *testing.T) {
 			clock := newClock()
 			tool := raw("tool", func(context.Context) (any, error) { return nil, limited(test.question) }, &gate.ToolOptions{Lifetime: test.tool})
 			g := open(t, newMem(), gate.Options{Tools: []*gate.Tool{tool}, Now: clock.Now, Lifetime: test.gate})
-			p := mustAsk(t, g.Face, call("tool", `{}`))
+			p := mustAsk(t, g, call("tool", `{}`))
 			want := time.Time{}
 			if test.want > 0 {
 				want = clock.Now().Add(test.want)
@@ -97,20 +97,20 @@ func TestLaterPromptDoesNotExtend(t *testing.T) {
 		return nil, err
 	}, nil)}})
 	c := call("tool", `{}`)
-	p1 := mustAsk(t, g.Face, c)
+	p1 := mustAsk(t, g, c)
 	clock.add(6 * time.Minute)
-	p2 := mustAsk(t, g.Face, with(c, p1, `{"selectionIdx":0}`))
+	p2 := mustAsk(t, g, with(c, p1, `{"selectionIdx":0}`))
 	if !p2.Expires.Equal(p1.Expires) {
 		t.Errorf("the second prompt expires %v, the first %v", p2.Expires, p1.Expires)
 	}
 
 	second = time.Minute
-	p1 = mustAsk(t, g.Face, c)
+	p1 = mustAsk(t, g, c)
 	first := with(c, p1, `{"selectionIdx":0}`)
-	p2 = mustAsk(t, g.Face, first)
+	p2 = mustAsk(t, g, first)
 	clock.add(time.Minute)
-	mustFail(t, g.Face, with(c, p2, `{"selectionIdx":0}`), gate.ErrExpired)
-	mustFail(t, g.Face, first, gate.ErrExpired)
+	mustFail(t, g, with(c, p2, `{"selectionIdx":0}`), gate.ErrExpired)
+	mustFail(t, g, first, gate.ErrExpired)
 }
 
 // R30: a clock that steps back revives nothing, also after a restart; the latest time ever recorded is a floor.
@@ -121,12 +121,12 @@ func TestClockStepsBack(t *testing.T) {
 	tools := gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Now: clock.Now}
 	g := open(t, store, tools)
 	c := call("deploy", `{"service":"api"}`)
-	p := mustAsk(t, g.Face, c)
+	p := mustAsk(t, g, c)
 	clock.add(11 * time.Minute)
-	mustAsk(t, g.Face, call("deploy", `{"service":"db"}`)) // another interaction records the time
+	mustAsk(t, g, call("deploy", `{"service":"db"}`)) // another interaction records the time
 	clock.add(-10 * time.Minute)
-	mustFail(t, g.Face, with(c, p, allow), gate.ErrExpired)
-	mustFail(t, open(t, store, tools).Face, with(c, p, allow), gate.ErrExpired)
+	mustFail(t, g, with(c, p, allow), gate.ErrExpired)
+	mustFail(t, open(t, store, tools), with(c, p, allow), gate.ErrExpired)
 	effects.want(t, 0)
 }
 
@@ -136,11 +136,11 @@ func TestApprovalExpires(t *testing.T) {
 	clock := newClock()
 	g := open(t, newMem(), gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Now: clock.Now})
 	c := call("deploy", `{"service":"api"}`)
-	p := mustAsk(t, g.Face, c)
-	mustAnswer(t, g.Face, p, allow)
+	p := mustAsk(t, g, c)
+	mustAnswer(t, g, p, allow)
 	clock.add(10 * time.Minute)
 	c.Token = p.Token
-	mustFail(t, g.Face, c, gate.ErrExpired)
+	mustFail(t, g, c, gate.ErrExpired)
 	effects.want(t, 0)
 }
 
@@ -156,9 +156,9 @@ func TestDeadlinePassesDuringAuthorization(t *testing.T) {
 		},
 	})}})
 	c := call("deploy", `{"service":"api"}`)
-	p := mustAsk(t, g.Face, c)
+	p := mustAsk(t, g, c)
 	slow = 10 * time.Minute
-	mustFail(t, g.Face, with(c, p, allow), gate.ErrExpired)
+	mustFail(t, g, with(c, p, allow), gate.ErrExpired)
 	effects.want(t, 0)
 }
 
@@ -178,10 +178,10 @@ func TestPromptAfterTheDeadline(t *testing.T) {
 	}, &gate.ToolOptions{Replay: gate.Recover})}})
 	c := call("tool", `{}`)
 	c.StartID = "work"
-	p := mustAsk(t, g.Face, c)
-	mustFail(t, g.Face, with(c, p, `{"selectionIdx":0}`), gate.ErrExpired)
-	mustFail(t, g.Face, with(c, p, `{"selectionIdx":0}`), gate.ErrExpired) // the token's deadline
-	mustFinish(t, g.Face, c, `"recovered"`)                                // the start ID has none
+	p := mustAsk(t, g, c)
+	mustFail(t, g, with(c, p, `{"selectionIdx":0}`), gate.ErrExpired)
+	mustFail(t, g, with(c, p, `{"selectionIdx":0}`), gate.ErrExpired) // the token's deadline
+	mustFinish(t, g, c, `"recovered"`)                                // the start ID has none
 }
 
 // R30, R39: what expired is marked and what ended long ago removed by sweeps that ride on requests; open interactions stay.
@@ -193,9 +193,9 @@ func TestSweep(t *testing.T) {
 		Now:   clock.Now, Lifetime: time.Hour, Retention: 2 * time.Hour,
 	})
 	finished := call("deploy", `{"service":"api"}`)
-	mustFinish(t, g.Face, with(finished, mustAsk(t, g.Face, finished), allow), `"deployed api"`)
+	mustFinish(t, g, with(finished, mustAsk(t, g, finished), allow), `"deployed api"`)
 	for range 40 { // more than a page
-		mustAsk(t, g.Face, call("deploy", `{"service":"api"}`))
+		mustAsk(t, g, call("deploy", `{"service":"api"}`))
 	}
 	clock.add(time.Hour)
 	count := func(status checkpoint.Status) int {
@@ -212,9 +212,9 @@ func TestSweep(t *testing.T) {
 	if open, expired := count(checkpoint.Open), count(checkpoint.Expired); open != 0 || expired != 40 {
 		t.Errorf("%d open, %d expired; want 0, 40", open, expired)
 	}
-	young := mustAsk(t, g.Face, call("waits", `{}`))
+	young := mustAsk(t, g, call("waits", `{}`))
 	clock.add(59 * time.Minute)
-	mustAsk(t, g.Face, call("waits", `{}`))
+	mustAsk(t, g, call("waits", `{}`))
 	clock.add(2 * time.Hour)
 	for range 8 {
 		count(checkpoint.Open)

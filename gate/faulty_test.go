@@ -19,7 +19,8 @@ type faulty struct {
 	durable int // commits that somebody waited for
 	loads   int
 	// fault is asked for every commit, where it is set: before it is applied, whether it fails; after, whether its success is hidden.
-	fault func(b *checkpoint.Batch) (before, after error)
+	fault   func(b *checkpoint.Batch) (before, after error)
+	hanging bool // commits do what they do and return when their context ends
 	// loadFault fails every load, where it is set.
 	loadFault error
 }
@@ -41,7 +42,7 @@ func (f *faulty) crash() {
 
 func (f *faulty) Commit(ctx context.Context, b *checkpoint.Batch) error {
 	f.mu.Lock()
-	fault := f.fault
+	fault, hanging := f.fault, f.hanging
 	if !b.Lazy {
 		f.durable++
 	}
@@ -55,6 +56,10 @@ func (f *faulty) Commit(ctx context.Context, b *checkpoint.Batch) error {
 	}
 	if err := f.Store.Commit(ctx, b); err != nil {
 		return err
+	}
+	if hanging {
+		<-ctx.Done()
+		return ctx.Err()
 	}
 	return after
 }
@@ -74,6 +79,12 @@ func (f *faulty) set(fault func(b *checkpoint.Batch) (before, after error)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fault = fault
+}
+
+func (f *faulty) hang(on bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hanging = on
 }
 
 func (f *faulty) failLoads(err error) {

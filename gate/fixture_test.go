@@ -68,7 +68,7 @@ func open(t *testing.T, store checkpoint.Store, opts gate.Options) *gate.Gate {
 
 func openMem(t *testing.T, tools ...*gate.Tool) *gate.Gate {
 	t.Helper()
-	return open(t, memstore.New(nil), gate.Options{Tools: tools})
+	return open(t, memstore.New(), gate.Options{Tools: tools})
 }
 
 type testLog struct{ t *testing.T }
@@ -76,6 +76,12 @@ type testLog struct{ t *testing.T }
 func (l testLog) Write(p []byte) (int, error) {
 	l.t.Logf("%s", p)
 	return len(p), nil
+}
+
+// A host is a gate or one of its faces.
+type host interface {
+	Invoke(ctx context.Context, call gate.Call) (gate.Outcome, error)
+	Answer(ctx context.Context, a gate.AnswerRequest) error
 }
 
 // call is a request of Ann's in the one session there is.
@@ -94,7 +100,7 @@ func with(c gate.Call, p *gate.Prompt, payloads ...string) gate.Call {
 }
 
 // mustAsk invokes and wants a prompt.
-func mustAsk(t *testing.T, f *gate.Face, c gate.Call) *gate.Prompt {
+func mustAsk(t *testing.T, f host, c gate.Call) *gate.Prompt {
 	t.Helper()
 	outcome, err := f.Invoke(t.Context(), c)
 	if err != nil {
@@ -107,7 +113,7 @@ func mustAsk(t *testing.T, f *gate.Face, c gate.Call) *gate.Prompt {
 }
 
 // mustFinish invokes and wants that result.
-func mustFinish(t *testing.T, f *gate.Face, c gate.Call, want string) {
+func mustFinish(t *testing.T, f host, c gate.Call, want string) {
 	t.Helper()
 	outcome, err := f.Invoke(t.Context(), c)
 	if err != nil {
@@ -119,7 +125,7 @@ func mustFinish(t *testing.T, f *gate.Face, c gate.Call, want string) {
 }
 
 // mustFail invokes and wants that code.
-func mustFail(t *testing.T, f *gate.Face, c gate.Call, want gate.Code) *gate.Error {
+func mustFail(t *testing.T, f host, c gate.Call, want gate.Code) *gate.Error {
 	t.Helper()
 	outcome, err := f.Invoke(t.Context(), c)
 	return wantCode(t, fmt.Sprintf("invoke %s: outcome %+v", c.Tool, outcome), err, want)
@@ -176,4 +182,4 @@ const (
 	reject = `{"optionId":"reject_once"}`
 )
 
-func newMem() *memstore.Store { return memstore.New(nil) }
+func newMem() *memstore.Store { return memstore.New() }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,10 +15,11 @@ import (
 	"github.com/parley-go/parley/checkpoint"
 )
 
-// A Gate enforces the rules over one store. It is safe for concurrent use; several gates, in one process or many, may stand
-// on one store. Its own methods are those of the face named "".
+// A Gate enforces the rules over one store. It is safe for concurrent use; several gates, in one
+// process or many, may stand on one store. Beside its own methods it has those of a [Face], for direct
+// calls: they are those of a face named "".
 type Gate struct {
-	*Face
+	*face
 
 	opts   *Options
 	store  checkpoint.Store
@@ -30,11 +30,14 @@ type Gate struct {
 	ring   atomic.Pointer[ring]
 	log    *slog.Logger
 
-	life   *lifetime
+	intake *intake
 	claims claims
 	owed   owed
 	sweeps sweeps
 }
+
+// face embeds a Face without exporting the field.
+type face = Face
 
 // Open opens a gate on a store. The store stays the caller's: close it after the gate.
 func Open(ctx context.Context, store checkpoint.Store, opts *Options) (*Gate, error) {
@@ -44,9 +47,9 @@ func Open(ctx context.Context, store checkpoint.Store, opts *Options) (*Gate, er
 	}
 	r, err := newRing(o.Keys)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open gate: %w", err)
 	}
-	g := &Gate{opts: o, store: store, tools: map[string]*Tool{}, log: o.Logger, life: newLifetime()}
+	g := &Gate{opts: o, store: store, tools: map[string]*Tool{}, log: o.Logger, intake: newIntake()}
 	g.ring.Store(&r)
 	for _, tool := range o.Tools {
 		if err := tool.Validate(); err != nil {
@@ -60,7 +63,7 @@ func Open(ctx context.Context, store checkpoint.Store, opts *Options) (*Gate, er
 	if err := g.join(ctx); err != nil {
 		return nil, fmt.Errorf("open gate: %w", err)
 	}
-	g.Face = &Face{gate: g, life: newLifetime()}
+	g.face = &Face{gate: g, intake: newIntake()}
 	return g, nil
 }
 
@@ -99,7 +102,7 @@ func (g *Gate) join(ctx context.Context) error {
 func (g *Gate) SetKeys(keys [][]byte) error {
 	r, err := newRing(keys)
 	if err != nil {
-		return err
+		return fmt.Errorf("set keys: %w", err)
 	}
 	g.ring.Store(&r)
 	return nil
@@ -109,12 +112,11 @@ func (g *Gate) SetKeys(keys [][]byte) error {
 // waited for. Where ctx ends first, their handlers' contexts are cancelled and their claims given up, so that another gate can take them over, and
 // Close returns ctx's error. The store stays open.
 func (g *Gate) Close(ctx context.Context) error {
-	g.Face.life.begin()
-	err := g.life.close(ctx)
+	err := g.intake.close(ctx)
 	if err == nil {
 		g.sweep(ctx)
 	}
-	g.life.end()
+	g.intake.end()
 	return errors.Join(err, g.member.Leave())
 }
 
@@ -127,10 +129,7 @@ func (g *Gate) now() time.Time {
 func (g *Gate) hash(words ...string) checkpoint.Hash {
 	mac := hmac.New(sha256.New, g.index)
 	for _, word := range words {
-		var size [8]byte
-		binary.BigEndian.PutUint64(size[:], uint64(len(word)))
-		mac.Write(size[:])
-		mac.Write([]byte(word))
+		frame(mac, word)
 	}
 	return checkpoint.Hash(mac.Sum(nil))
 }

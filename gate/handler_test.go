@@ -59,12 +59,12 @@ func TestWhatAnErrorIs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := openMem(t, raw("tool", func(context.Context) (any, error) { return nil, test.err }, nil))
 			if test.questions > 0 {
-				if p := mustAsk(t, g.Face, call("tool", `{}`)); len(p.Questions) != test.questions {
+				if p := mustAsk(t, g, call("tool", `{}`)); len(p.Questions) != test.questions {
 					t.Errorf("want %d questions, have %d", test.questions, len(p.Questions))
 				}
 				return
 			}
-			e := mustFail(t, g.Face, call("tool", `{}`), test.code)
+			e := mustFail(t, g, call("tool", `{}`), test.code)
 			var question interrupt.Interrupt
 			if errors.As(e, &question) {
 				t.Error("a refused question can be found in the error, as if it could be asked")
@@ -79,7 +79,7 @@ func TestWhatAnErrorIs(t *testing.T) {
 // R1: a mixed tree names the other leaf, to the host.
 func TestMixedTreeNamesTheOtherLeaf(t *testing.T) {
 	g := openMem(t, raw("tool", func(context.Context) (any, error) { return nil, errors.Join(choose("a", "b"), errPrivate) }, nil))
-	if e := mustFail(t, g.Face, call("tool", `{}`), gate.ErrInvalidQuestion); !errors.Is(e, errPrivate) {
+	if e := mustFail(t, g, call("tool", `{}`), gate.ErrInvalidQuestion); !errors.Is(e, errPrivate) {
 		t.Errorf("the cause does not hold the other leaf: %v", errors.Unwrap(e))
 	}
 }
@@ -90,11 +90,11 @@ func TestFailureIsPrivate(t *testing.T) {
 	g := openMem(t,
 		raw("private", func(context.Context) (any, error) { return nil, fmt.Errorf("connect: %w", errPrivate) }, nil),
 		raw("public", func(context.Context) (any, error) { return nil, fmt.Errorf("deploy: %w", public) }, nil))
-	e := mustFail(t, g.Face, call("private", `{}`), gate.ErrFailed)
+	e := mustFail(t, g, call("private", `{}`), gate.ErrFailed)
 	if e.Error() != "failed: the tool failed" || !errors.Is(e, errPrivate) {
 		t.Errorf("text %q, cause %v", e.Error(), errors.Unwrap(e))
 	}
-	e = mustFail(t, g.Face, call("public", `{}`), gate.ErrFailed)
+	e = mustFail(t, g, call("public", `{}`), gate.ErrFailed)
 	if e.Message != public.Text || e.Link != public.Link || !errors.Is(e, errPrivate) {
 		t.Errorf("message %q, link %q", e.Message, e.Link)
 	}
@@ -115,12 +115,12 @@ func TestQuestionsInARow(t *testing.T) {
 		return result{region.ConfirmedChoice.Title, size.ConfirmedChoice.Title}, nil
 	}, nil))
 	c := call("tool", `{}`)
-	p := mustAsk(t, g.Face, c)
-	p = mustAsk(t, g.Face, with(c, p, `{"selectionIdx":1}`))
+	p := mustAsk(t, g, c)
+	p = mustAsk(t, g, with(c, p, `{"selectionIdx":1}`))
 	if p.Round != 2 {
 		t.Errorf("want round 2, have %d", p.Round)
 	}
-	mustFinish(t, g.Face, with(c, p, `{"selectionIdx":0}`), `{"Region":"us","Size":"small"}`)
+	mustFinish(t, g, with(c, p, `{"selectionIdx":0}`), `{"Region":"us","Size":"small"}`)
 }
 
 // R2: a question that changed between runs is a new question; the old answer is not given to it.
@@ -135,9 +135,9 @@ func TestChangedQuestionIsANewOne(t *testing.T) {
 		return picked.ConfirmedChoice.Title, nil
 	}, nil))
 	c := call("tool", `{}`)
-	first := mustAsk(t, g.Face, c)
-	second := mustAsk(t, g.Face, with(c, first, `{"selectionIdx":2}`))
-	mustFinish(t, g.Face, with(c, second, `{"selectionIdx":2}`), `"run 2"`)
+	first := mustAsk(t, g, c)
+	second := mustAsk(t, g, with(c, first, `{"selectionIdx":2}`))
+	mustFinish(t, g, with(c, second, `{"selectionIdx":2}`), `"run 2"`)
 }
 
 // R2: equal questions are told apart by their occurrence, a keyed one by its key although it shows something else.
@@ -159,18 +159,49 @@ func TestMatching(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		// Asked once more in the same run: the same question, the same answer, as the person saw it.
-		again, err := interrupt.Ask(ctx, keyed)
-		if err != nil {
-			return nil, err
-		}
-		return append(picked, answered.ConfirmedChoice.Title, again.ConfirmedChoice.Title), nil
+		return append(picked, answered.ConfirmedChoice.Title), nil
 	}, nil))
 	c := call("tool", `{}`)
-	p := mustAsk(t, g.Face, c)
-	p = mustAsk(t, g.Face, with(c, p, `{"selectionIdx":0}`))
-	p = mustAsk(t, g.Face, with(c, p, `{"selectionIdx":1}`))
-	mustFinish(t, g.Face, with(c, p, `{"selectionIdx":1}`), `["a","b","at run 3","at run 3"]`)
+	p := mustAsk(t, g, c)
+	p = mustAsk(t, g, with(c, p, `{"selectionIdx":0}`))
+	p = mustAsk(t, g, with(c, p, `{"selectionIdx":1}`))
+	mustFinish(t, g, with(c, p, `{"selectionIdx":1}`), `["a","b","at run 3"]`)
+}
+
+// R2: one answer is never given to two questions, nor a permission for one tool to another, because they have one key.
+func TestKeyIsAskedOnce(t *testing.T) {
+	permit := func(tool string) *interrupt.ToolPermissionInterrupt {
+		p := interrupt.ToolPermission(tool, "May I?")
+		p.Key = "the key"
+		return p
+	}
+	for name, second := range map[string]*interrupt.ToolPermissionInterrupt{
+		"twice in a run":      permit("read"),
+		"of another tool too": permit("drop"),
+	} {
+		var effects counter
+		g := openMem(t, raw("twice", func(ctx context.Context) (any, error) {
+			for _, q := range []*interrupt.ToolPermissionInterrupt{permit("read"), second} {
+				if _, err := interrupt.Ask(ctx, q); err != nil {
+					return nil, err
+				}
+			}
+			effects.add()
+			return nil, nil
+		}, nil))
+		c := call("twice", `{}`)
+		t.Log(name)
+		mustFail(t, g, with(c, mustAsk(t, g, c), allow), gate.ErrInvalidQuestion)
+		effects.want(t, 0)
+	}
+	runs := 0
+	g := openMem(t, raw("changes", func(ctx context.Context) (any, error) {
+		runs++
+		_, err := interrupt.Ask(ctx, permit([]string{"read", "drop"}[runs-1]))
+		return nil, err
+	}, nil))
+	c := call("changes", `{}`)
+	mustFail(t, g, with(c, mustAsk(t, g, c), allow), gate.ErrInvalidQuestion)
 }
 
 // R2: Ask fails closed, and a handler that wants to go on looks with errors.Is.
@@ -193,13 +224,13 @@ func TestAskFailsClosed(t *testing.T) {
 				return "with", err
 			}, nil))
 			c := call("deploy", `{"service":"api"}`)
-			e := mustFail(t, g.Face, with(c, mustAsk(t, g.Face, c), test.payload), test.code)
+			e := mustFail(t, g, with(c, mustAsk(t, g, c), test.payload), test.code)
 			effects.want(t, 0)
 			if e.Interaction.IsZero() {
 				t.Error("the error does not name the interaction")
 			}
 			c = call("goes on", `{}`)
-			mustFinish(t, g.Face, with(c, mustAsk(t, g.Face, c), test.payload), `"without"`)
+			mustFinish(t, g, with(c, mustAsk(t, g, c), test.payload), `"without"`)
 		})
 	}
 }
@@ -215,10 +246,10 @@ func TestAskAll(t *testing.T) {
 		return first.ConfirmedChoice.Title + last.ConfirmedChoice.Title, nil
 	}, nil))
 	c := call("tool", `{}`)
-	p := mustAsk(t, g.Face, c)
-	mustFinish(t, g.Face, with(c, p, `{"selectionIdx":1}`, allow, `{"selectionIdx":0}`), `"ba"`)
-	p = mustAsk(t, g.Face, c)
-	mustFail(t, g.Face, with(c, p, `{"selectionIdx":1}`, reject, `{"action":"decline"}`), gate.ErrDeclined)
+	p := mustAsk(t, g, c)
+	mustFinish(t, g, with(c, p, `{"selectionIdx":1}`, allow, `{"selectionIdx":0}`), `"ba"`)
+	p = mustAsk(t, g, c)
+	mustFail(t, g, with(c, p, `{"selectionIdx":1}`, reject, `{"action":"decline"}`), gate.ErrDeclined)
 }
 
 // R2: a handler that asked and then returned success swallowed its question.
@@ -227,7 +258,7 @@ func TestSwallowedQuestion(t *testing.T) {
 		_, _ = interrupt.Ask(ctx, choose("a", "b"))
 		return "done", nil
 	}, nil))
-	mustFail(t, g.Face, call("tool", `{}`), gate.ErrInvalidQuestion)
+	mustFail(t, g, call("tool", `{}`), gate.ErrInvalidQuestion)
 }
 
 // R3: a handler reads the verified resume itself, detached; R6: its private state comes back to it alone, and null is a state.
@@ -249,7 +280,7 @@ func TestResumeFrom(t *testing.T) {
 				return nil, interrupt.WithState(choose("a", "b"), state)
 			}, nil))
 			c := call("tool", `{}`)
-			p := mustAsk(t, g.Face, c)
+			p := mustAsk(t, g, c)
 			shown, err := json.Marshal(p)
 			if err != nil {
 				t.Fatal(err)
@@ -257,7 +288,7 @@ func TestResumeFrom(t *testing.T) {
 			if state != nil && string(state) != "null" && json.Valid(shown) && contains(shown, state) {
 				t.Errorf("private state is shown: %s", shown)
 			}
-			mustFinish(t, g.Face, with(c, p, `{"selectionIdx":1}`), `null`)
+			mustFinish(t, g, with(c, p, `{"selectionIdx":1}`), `null`)
 			want := interrupt.Resume{Round: 1, Attempt: 1, State: state, Answers: []interrupt.Answered{{
 				InterruptID: p.Questions[0].ID, Type: interrupt.TypeUserSelection, Action: interrupt.ActionAccept,
 				Payload: json.RawMessage(`{"action":"accept","interruptId":"` + p.Questions[0].ID + `","selectionIdx":1}`),
@@ -284,7 +315,7 @@ func TestStateMustBeJSON(t *testing.T) {
 		g := openMem(t, raw("tool", func(context.Context) (any, error) {
 			return nil, interrupt.WithState(choose("a", "b"), json.RawMessage(state))
 		}, nil))
-		mustFail(t, g.Face, call("tool", `{}`), gate.ErrInvalidQuestion)
+		mustFail(t, g, call("tool", `{}`), gate.ErrInvalidQuestion)
 	}
 }
 
@@ -315,7 +346,7 @@ func TestNestedCallInheritsNothing(t *testing.T) {
 	}, nil)
 	g = openMem(t, inner, outer)
 	c := call("outer", `{}`)
-	mustFinish(t, g.Face, with(c, mustAsk(t, g.Face, c), `{"selectionIdx":0}`), `true`)
+	mustFinish(t, g, with(c, mustAsk(t, g, c), `{"selectionIdx":0}`), `true`)
 }
 
 // R3: after the handler returned, its context is no good for asking.
@@ -325,7 +356,7 @@ func TestAskAfterReturn(t *testing.T) {
 		leaked = ctx
 		return nil, nil
 	}, nil))
-	mustFinish(t, g.Face, call("tool", `{}`), `null`)
+	mustFinish(t, g, call("tool", `{}`), `null`)
 	if _, err := interrupt.Ask(leaked, choose("a", "b")); !errors.Is(err, interrupt.ErrRunEnded) {
 		t.Errorf("want ErrRunEnded, have %v", err)
 	}
@@ -348,19 +379,19 @@ func TestFacilities(t *testing.T) {
 		c.Facilities = facilities
 		return c
 	}
-	mustFinish(t, g.Face, only("looks", interrupt.FacilityForm), `[true,false]`)
-	mustFinish(t, g.Face, only("looks"), `[false,false]`)
-	e := mustFail(t, g.Face, only("asks", interrupt.FacilityForm), gate.ErrConfirmationRequired)
+	mustFinish(t, g, only("looks", interrupt.FacilityForm), `[true,false]`)
+	mustFinish(t, g, only("looks"), `[false,false]`)
+	e := mustFail(t, g, only("asks", interrupt.FacilityForm), gate.ErrConfirmationRequired)
 	if e.Message != "use the console" || e.Link != "https://console.example.com" {
 		t.Errorf("guidance: %q, link %q", e.Message, e.Link)
 	}
-	mustFail(t, g.Face, only("needs", interrupt.FacilityForm), gate.ErrConfirmationRequired)
-	mustFinish(t, g.Face, only("needs", interrupt.FacilityURL), `"ran"`)
+	mustFail(t, g, only("needs", interrupt.FacilityForm), gate.ErrConfirmationRequired)
+	mustFinish(t, g, only("needs", interrupt.FacilityURL), `"ran"`)
 	if durable, _ := store.counts(); durable != 0 {
 		t.Errorf("%d commits for questions that could not be shown", durable)
 	}
 	outcome, err := g.Invoke(t.Context(), only("asks", interrupt.FacilityOutOfBand))
-	if err != nil || outcome.Prompt == nil || !outcome.Elsewhere {
+	if err != nil || outcome.Prompt == nil || !outcome.OutOfBand {
 		t.Errorf("out of band: %+v, %v", outcome, err)
 	}
 	if list, err := g.List(t.Context(), gate.ListQuery{Scope: "ann", Statuses: []checkpoint.Status{checkpoint.Open}}); err != nil || len(list.Interactions) != 1 {

@@ -3,6 +3,8 @@ package gate
 import (
 	"bytes"
 	"context"
+	"errors"
+	"math"
 	"strconv"
 	"time"
 
@@ -10,16 +12,21 @@ import (
 	"github.com/parley-go/parley/internal/resume"
 )
 
-// maxRestarts bounds how often a request starts over because others wrote in between; then it is busy.
-const maxRestarts = 8
-
-// Invoke runs a tool, or goes on with one. It returns a result, or a prompt to put to a person, whose token and answers the next Invoke brings;
-// any other end is an [*Error], which callers branch on with errors.Is and the codes.
+// Invoke runs a tool, or goes on with one. It returns a result, or a prompt to put to a person, whose
+// token and answers the next Invoke brings; any other end is an [*Error], which callers branch on with
+// errors.Is and the codes.
 //
-// The tool's handler runs in the calling goroutine, at most once for one answer, except as the tool chose (see [Replay]). A prompt is durable before
-// Invoke returns it, and an answer before the handler runs. Every request may be repeated: the same token with the same answer leads to
-// where the interaction stands, and never to an ordinary second run. Cancelling ctx cancels the handler's context, and nothing that is being recorded.
+// The tool's handler runs in the calling goroutine, at most once for one answer, except as the tool
+// chose (see [Replay]). A prompt is durable before Invoke returns it, and an answer before the handler
+// runs. Every request may be repeated: the same token with the same answer leads to where the
+// interaction stands, and never to an ordinary second run. Cancelling ctx cancels the handler's
+// context, and nothing that is being recorded.
 func (f *Face) Invoke(ctx context.Context, call Call) (Outcome, error) {
+	return f.invoke(ctx, call, false)
+}
+
+// invoke is Invoke; joining says that the call begins nothing new.
+func (f *Face) invoke(ctx context.Context, call Call, joining bool) (outcome Outcome, err error) {
 	ctx, done, err := f.enter(ctx)
 	if err != nil {
 		return Outcome{}, err
@@ -30,49 +37,64 @@ func (f *Face) Invoke(ctx context.Context, call Call) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	r.joining = joining
 	f.gate.sweep(ctx)
-	for range maxRestarts {
-		outcome, again, err := r.serve(ctx)
-		if !again {
-			return outcome, err
-		}
-	}
-	return Outcome{}, busy(checkpoint.ID{})
+	err = restarting(func() error {
+		outcome, err = r.serve(ctx)
+		return err
+	})
+	return outcome, err
 }
 
 // outside hides a handler's own resume from what a nested call runs (R3).
 func outside(ctx context.Context) context.Context { return resume.With(ctx, nil) }
 
-// serve makes the checks from 4 on, once. again: somebody else wrote in between (N6).
-func (r *request) serve(ctx context.Context) (_ Outcome, again bool, _ error) {
+// errRestart is returned inside the gate where somebody else wrote in between (N6): the request starts
+// over at check 4.
+var errRestart = errors.New("written in between")
+
+// maxRestarts bounds how often a request starts over; then it is busy.
+const maxRestarts = 8
+
+func restarting(request func() error) error {
+	for range maxRestarts {
+		if err := request(); err != errRestart {
+			return err
+		}
+	}
+	return busy(checkpoint.ID{})
+}
+
+// serve makes the checks from 4 on.
+func (r *request) serve(ctx context.Context) (Outcome, error) {
 	in, round, err := r.locate(ctx)
 	if err != nil {
-		return Outcome{}, false, err
+		return Outcome{}, err
 	}
 	if in == nil {
 		return r.fresh(ctx)
 	}
 	m, err := r.decide(ctx, in, round, false)
 	if err != nil {
-		return Outcome{}, false, err
+		return Outcome{}, err
 	}
 	if !m.needsClaim() {
 		return r.perform(ctx, in, m)
 	}
 	release, ok := r.gate.claims.hold(in.ID) // check 7
 	if !ok {
-		return Outcome{}, false, busy(in.ID)
+		return Outcome{}, busy(in.ID)
 	}
 	defer release()
 	held, round, err := r.locate(ctx) // as it is now that nobody else in the process is at it
 	if err != nil {
-		return Outcome{}, false, err
+		return Outcome{}, err
 	}
 	if held == nil || held.ID != in.ID {
-		return Outcome{}, true, nil
+		return Outcome{}, errRestart
 	}
 	if m, err = r.decide(ctx, held, round, true); err != nil {
-		return Outcome{}, false, err
+		return Outcome{}, err
 	}
 	return r.perform(ctx, held, m)
 }
@@ -84,44 +106,44 @@ func (r *request) decide(ctx context.Context, in *checkpoint.Interaction, round 
 	if overdue(in, round, now) {
 		return move{}, g.expired(ctx, in, now)
 	}
-	a := arrival{round: round, replay: r.tool.opts.Replay, owner: g.member.Owner(), now: now, lookAgain: now.Add(r.patience())}
-	if len(r.call.Answers) > 0 {
-		answer, action, err := g.verify(ctx, in, round, r.call.Answers)
-		if err != nil {
-			return move{}, err
-		}
-		if in.Rounds[round-1].Answer == nil {
-			if err := g.keptOpen(in, action); err != nil { // P4
-				return move{}, err
-			}
-		}
-		answer.Time, answer.Face = now, r.name
-		a.answer = answer
-	}
-	if in.Status == checkpoint.Open {
-		a.mint = r.remint(in)
+	a := arrival{
+		round: round, replay: r.tool.opts.Replay, owner: g.member.Owner(), now: now, lookAgain: now.Add(r.patience()),
 	}
 	var err error
-	if a.held, a.unused, err = g.claimHeld(ctx, in, inProcess); err != nil {
-		return move{}, g.unavailable(ctx, "look at claim", err)
+	if len(r.call.Answers) > 0 {
+		if a.answer, err = g.verify(in, round, r.call.Answers); err != nil {
+			return move{}, err
+		}
+		a.answer.Time, a.answer.Face = now, r.name
+	}
+	if in.Status == checkpoint.Open {
+		if a.mint, err = r.remint(in); err != nil {
+			return move{}, err
+		}
+	}
+	if a.held, err = g.claimHeld(ctx, in, inProcess); err != nil {
+		return move{}, unavailable(err)
 	}
 	m := arrive(in, a)
-	if m.usesTool() && !r.tool.accepts(in.Version) {
+	if m.usesTool() && !r.tool.accepts(in.ToolRevision) {
 		return move{}, fail(ErrRevisionChanged, "tool %q changed since it asked", in.Tool).on(in.ID)
 	}
 	return m, nil
 }
 
-// remint returns a new mint for the open round, where the recorded one is for another session or face, or its key has left
-// the ring (P1m). A request by token got here only where it is good.
-func (r *request) remint(in *checkpoint.Interaction) *checkpoint.Mint {
+// remint returns a new mint for the open round, where the recorded one is for another session or face,
+// or its key has left the ring (P1m). A request by token got here only where it is good.
+func (r *request) remint(in *checkpoint.Interaction) (*checkpoint.Mint, error) {
 	old := in.Last().Mint
 	_, alive := r.gate.ring.Load().find(old.Key)
 	if r.call.Token != "" || (alive && old.Face == r.name && old.Session == r.sess) {
-		return nil
+		return nil, nil
+	}
+	if old.Count == math.MaxUint16 { // one more would bring the first token back to life
+		return nil, fail(ErrInteractionLimit, "the interaction was rejoined too often").on(in.ID)
 	}
 	mint := r.mint(old.Count + 1)
-	return &mint
+	return &mint, nil
 }
 
 // patience is how long a sweep leaves a claim alone.
@@ -133,122 +155,109 @@ func (r *request) patience() time.Duration {
 }
 
 // perform carries a row out: check 8, the commit of check 9, and what comes then.
-func (r *request) perform(ctx context.Context, in *checkpoint.Interaction, m move) (_ Outcome, again bool, _ error) {
-	g := r.gate
+func (r *request) perform(ctx context.Context, in *checkpoint.Interaction, m move) (Outcome, error) {
 	if m.then == refuse {
-		return Outcome{}, false, refused(m, in, r.call.StartID)
+		return Outcome{}, refused(m, in, r.call.StartID)
 	}
 	recorded := in
 	if m.next != nil {
 		recorded = m.next
 	}
-	elsewhere := false
+	outOfBand := false
 	if m.then == showPrompt {
-		var err error
-		if elsewhere, err = r.canShow(recorded.Last().Questions); err != nil {
-			return Outcome{}, false, err
+		var ok bool
+		if outOfBand, ok = r.canShow(recorded.Last().Questions); !ok {
+			return Outcome{}, r.needsPerson()
 		}
 	}
 	if err := r.authorize(ctx, recorded, m.then == runRecovery); err != nil {
-		return Outcome{}, false, err
+		return Outcome{}, err
 	}
-	if m.next != nil || m.then == runHandler || m.then == runRecovery {
-		if g.opts.ReadOnly {
-			return Outcome{}, false, readOnly()
-		}
-		if again, err := r.record(ctx, in, m); again || err != nil {
-			return Outcome{}, again, err
+	if m.next != nil {
+		if err := r.record(ctx, in, m.next); err != nil {
+			return Outcome{}, err
 		}
 	}
 	switch m.then {
 	case showPrompt:
 		prompt, err := r.show(recorded)
-		return Outcome{Interaction: in.ID, Prompt: prompt, Elsewhere: elsewhere}, false, err
+		return Outcome{Interaction: in.ID, Prompt: prompt, OutOfBand: outOfBand}, err
 	case tellResult:
-		return Outcome{Interaction: in.ID, Result: bytes.Clone(in.Ending.Result)}, false, nil
+		return Outcome{Interaction: in.ID, Result: bytes.Clone(in.Ending.Result)}, nil
 	default:
-		outcome, err := r.run(ctx, recorded, m.then == runRecovery)
-		return outcome, false, err
+		return r.run(ctx, recorded, m.then == runRecovery)
 	}
 }
 
 // record is check 9: once more the shutdown and the deadline, then the one commit.
-func (r *request) record(ctx context.Context, in *checkpoint.Interaction, m move) (again bool, _ error) {
+func (r *request) record(ctx context.Context, in, next *checkpoint.Interaction) error {
 	g := r.gate
+	if g.opts.ReadOnly {
+		return readOnly()
+	}
 	if r.closing() {
-		return false, closing()
+		return closing()
 	}
-	if now := g.now(); overdue(in, len(in.Rounds), now) && waiting(in.Status) {
-		return false, g.expired(ctx, in, now)
+	if now := g.now(); waiting(in.Status) && overdue(in, 0, now) {
+		return g.expired(ctx, in, now)
 	}
-	if m.next == nil { // a claim of ours that was not used
-		g.claims.started(in.ID)
-		return false, nil
-	}
-	switch v, err := g.commit(ctx, in, m.next); v {
+	switch v, err := g.commit(ctx, in, next); v {
 	case applied:
-		g.claims.started(in.ID)
-		return false, nil
+		return nil
 	case conflict:
-		if err != nil && !isConflict(err) {
-			return false, g.unavailable(ctx, "record", err)
-		}
-		return true, nil
-	case unknown:
-		if m.then == runHandler || m.then == runRecovery {
-			g.claims.notStarted(m.next.ID, m.next.Claim.Epoch, m.then)
-		}
-		return false, g.unavailable(ctx, "record", err)
+		return errRestart
 	default:
-		return false, g.unavailable(ctx, "record", err)
+		return unavailable(err).on(in.ID)
 	}
 }
 
 // fresh is a call without an interaction: rows F1 and F2.
-func (r *request) fresh(ctx context.Context) (_ Outcome, again bool, _ error) {
+func (r *request) fresh(ctx context.Context) (Outcome, error) {
 	g := r.gate
-	if err := r.hasFacilities(); err != nil {
-		return Outcome{}, false, err
+	if r.joining {
+		return Outcome{}, startUnknown(r.call.StartID)
+	}
+	if !r.hasFacilities() {
+		return Outcome{}, r.needsPerson()
 	}
 	if g.opts.ReadOnly {
-		return Outcome{}, false, readOnly()
+		return Outcome{}, readOnly()
 	}
 	now := g.now()
 	id, err := checkpoint.NewID(now, g.opts.Random)
 	if err != nil {
-		return Outcome{}, false, g.unavailable(ctx, "make interaction id", err)
+		return Outcome{}, unavailable(err)
 	}
 	in := &checkpoint.Interaction{
-		ID: id, Scope: r.scope, Start: r.start, Tool: r.tool.name, Version: r.tool.opts.Revision, Arguments: r.args, Created: now,
+		ID: id, Scope: r.scope, Start: r.start, Tool: r.tool.name, ToolRevision: r.tool.opts.Revision, Arguments: r.args,
+		Created: now,
 	}
 	if err := r.authorize(ctx, in, false); err != nil {
-		return Outcome{}, false, err
+		return Outcome{}, err
 	}
 	if r.start.IsZero() { // F1
-		outcome, err := r.run(ctx, in, false)
-		return outcome, false, err
+		return r.run(ctx, in, false)
 	}
 	release, ok := g.claims.hold(id)
 	if !ok {
-		return Outcome{}, false, busy(id)
+		return Outcome{}, busy(id)
 	}
 	defer release()
 	m := start(in, arrival{owner: g.member.Owner(), now: now, lookAgain: now.Add(r.patience())}) // F2
-	if again, err := r.record(ctx, in, m); again || err != nil {                                 // again: F3, somebody else's call created it
-		return Outcome{}, again, err
+	if err := r.record(ctx, in, m.next); err != nil {                                            // errRestart: F3
+		return Outcome{}, err
 	}
-	outcome, err := r.run(ctx, m.next, false)
-	return outcome, false, err
+	return r.run(ctx, m.next, false)
 }
 
 // hasFacilities is the last part of check 3: what the tool cannot do without.
-func (r *request) hasFacilities() error {
+func (r *request) hasFacilities() bool {
 	for _, needed := range r.tool.opts.Needs {
-		if _, err := r.canShow([]checkpoint.Question{{Type: string(needed)}}); err != nil {
-			return err
+		if _, ok := r.canShow([]checkpoint.Question{{Type: string(needed)}}); !ok {
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
 // authorize is check 8.
@@ -257,24 +266,28 @@ func (r *request) authorize(ctx context.Context, in *checkpoint.Interaction, rec
 		return nil
 	}
 	e := Execution{
-		Tool: in.Tool, Arguments: bytes.Clone(in.Arguments), Scope: r.call.Scope, Session: r.call.Session, StartID: r.call.StartID,
-		Recovery: recovery, Answers: Answers{},
+		Tool: in.Tool, Arguments: bytes.Clone(in.Arguments), Scope: r.call.Scope, Session: r.call.Session,
+		StartID: r.call.StartID, Round: answeredRounds(in), Recovery: recovery, Answers: Answers{},
 	}
-	for n := len(in.Rounds); n > 0; n-- {
-		round := &in.Rounds[n-1]
-		if round.Answer == nil {
-			continue
-		}
-		e.Round = n
+	if e.Round > 0 {
+		round := &in.Rounds[e.Round-1]
 		for i, q := range round.Questions {
 			e.Answers[q.ID] = bytes.Clone(round.Answer.Payloads[i])
 		}
-		break
 	}
 	if err := r.tool.opts.Authorize(ctx, e); err != nil {
 		return fail(ErrUnauthorized, "tool %q is not authorized", in.Tool).because(hideInterrupts(err)).on(in.ID)
 	}
 	return nil
+}
+
+// answeredRounds is the latest round that has an answer. Only the last one can be without.
+func answeredRounds(in *checkpoint.Interaction) int {
+	n := len(in.Rounds)
+	if n > 0 && in.Rounds[n-1].Answer == nil {
+		n--
+	}
+	return n
 }
 
 // refused says a row's code in words.
@@ -283,22 +296,16 @@ func refused(m move, in *checkpoint.Interaction, startID string) *Error {
 	if startID != "" {
 		key += ", start id " + strconv.Quote(startID)
 	}
-	var e *Error
+	e := fail(m.code, "the round has another answer")
 	switch m.code {
 	case ErrBusy:
 		e = busy(in.ID)
-	case ErrAnswerConflict:
-		e = fail(m.code, "the round has another answer")
 	case ErrAlreadyAnswered:
-		e = fail(m.code, "the round was answered by another road")
+		e.Message = "the round was answered by another road"
 	case ErrAlreadyCompleted:
-		e = fail(m.code, "%s", completed(Code(in.Ending.Code), key))
+		e.Message = completed(Code(in.Ending.Code), key)
 	case ErrOutcomeUnknown:
-		e = fail(m.code, "an attempt was made and may have had its effects: %s", key)
-	case ErrExpired:
-		e = fail(m.code, "the time to answer is over")
-	default:
-		e = fail(m.code, "the token is not good for this request")
+		e.Message = "an attempt was made and may have had its effects: " + key
 	}
 	if in.Ending != nil && (m.code == ErrAlreadyCompleted || m.code == ErrOutcomeUnknown) {
 		e.Ended = Code(in.Ending.Code)
@@ -308,13 +315,8 @@ func refused(m move, in *checkpoint.Interaction, startID string) *Error {
 
 // completed says how the work ended that is done.
 func completed(ended Code, key string) string {
-	switch ended {
-	case ErrRejected:
-		return "the person rejected it"
-	case ErrDeclined:
-		return "the person declined to answer"
-	case ErrCancelled:
-		return "the person broke off"
+	if ended.Decision() {
+		return "the person " + string(ended) + " it"
 	}
 	return "the work is done and its result was not kept: " + key
 }
@@ -326,19 +328,14 @@ func readOnly() *Error {
 	return fail(ErrUnavailable, "this gate only reads: send the request to one that writes")
 }
 
+func startUnknown(startID string) *Error {
+	return fail(ErrStartUnknown, "start id %.80q was never used", startID)
+}
+
 // expired marks an interaction whose deadline has passed (X1), where that is not done yet, and says so.
 func (g *Gate) expired(ctx context.Context, in *checkpoint.Interaction, now time.Time) *Error {
 	if waiting(in.Status) && past(in.Last().Deadline, now) && !g.opts.ReadOnly {
 		g.mark(ctx, in, expire(in, now, g.opts.Retention))
 	}
 	return fail(ErrExpired, "the time to answer is over").on(in.ID)
-}
-
-// facilities as the run keeps them.
-func (r *request) facilities() []string {
-	names := make([]string, len(r.call.Facilities))
-	for i, f := range r.call.Facilities {
-		names[i] = string(f)
-	}
-	return names
 }

@@ -32,21 +32,21 @@ type ringKey struct {
 
 func newRing(secrets [][]byte) (ring, error) {
 	if len(secrets) == 0 {
-		return nil, errors.New("open gate: no keys: tokens would not survive a restart; see gate.KeyFile")
+		return nil, errors.New("no keys: tokens would not survive a restart; see gate.KeyFile")
 	}
 	var r ring
 	for i, secret := range secrets {
 		if len(secret) < keySize {
-			return nil, fmt.Errorf("open gate: key %d has %d bytes, want %d or more", i+1, len(secret), keySize)
+			return nil, fmt.Errorf("key %d has %d bytes, want %d or more", i+1, len(secret), keySize)
 		}
 		id := derive(secret, "key id", 8)
 		block, err := aes.NewCipher(derive(secret, "token block", 32))
 		if err != nil {
-			return nil, fmt.Errorf("open gate: key %d: %w", i+1, err)
+			return nil, fmt.Errorf("key %d: %w", i+1, err)
 		}
 		key := ringKey{id: hex.EncodeToString(id), block: block, mac: derive(secret, "token tag", 32)}
 		if _, ok := r.find(key.id); ok {
-			return nil, fmt.Errorf("open gate: key %d is in the ring twice", i+1)
+			return nil, fmt.Errorf("key %d is in the ring twice", i+1)
 		}
 		r = append(r, key)
 	}

@@ -22,6 +22,9 @@ type Summary struct {
 	Prompt *Prompt
 	// Attempts counts the runs of the handler for the latest answer.
 	Attempts int
+	// GoesOn is set where the same call can still lead to a result: it waits for an answer or its caller, or
+	// an attempt came to no good end and the tool chose what it does then (R27).
+	GoesOn bool
 	// Code and Message are how it ended, where it did: no code for success.
 	Code    Code
 	Message string
@@ -72,7 +75,7 @@ func (f *Face) List(ctx context.Context, q ListQuery) (ListPage, error) {
 		return ListPage{}, fail(ErrInvalidArguments, "list: the limit is negative, or the position is not from a page of this list").because(err)
 	}
 	if err != nil {
-		return ListPage{}, g.unavailable(ctx, "list", err)
+		return ListPage{}, unavailable(err)
 	}
 	list := ListPage{Next: page.Next}
 	for _, record := range page.Records {
@@ -97,10 +100,10 @@ func (f *Face) Inspect(ctx context.Context, scope, startID string) (Summary, err
 	}
 	record, err := g.store.Find(ctx, g.hash("start", scope, startID))
 	if errors.Is(err, checkpoint.ErrNotFound) {
-		return Summary{}, fail(ErrStartUnknown, "start id %.80q was never used", startID)
+		return Summary{}, startUnknown(startID)
 	}
 	if err != nil {
-		return Summary{}, g.unavailable(ctx, "find start id", err)
+		return Summary{}, unavailable(err)
 	}
 	return g.summary(record), nil
 }
@@ -118,7 +121,7 @@ func (f *Face) InspectID(ctx context.Context, scope string, id checkpoint.ID) (S
 		return Summary{}, fail(ErrInvalidContinuation, "there is no such interaction")
 	}
 	if err != nil {
-		return Summary{}, g.unavailable(ctx, "load interaction", err)
+		return Summary{}, unavailable(err)
 	}
 	return g.summary(record), nil
 }
@@ -139,8 +142,22 @@ func (g *Gate) summary(record checkpoint.Record) Summary {
 	if overdue(in, 0, g.now()) {
 		s.Status = checkpoint.Expired
 	}
+	s.GoesOn = !s.Status.Ended() || in.Status != checkpoint.Finished && s.Status != checkpoint.Expired && g.mayRunAgain(in)
 	if in.Ending != nil {
 		s.Code, s.Message = Code(in.Ending.Code), in.Ending.Message
 	}
 	return s
+}
+
+// mayRunAgain reports whether the tool does something for an answer whose attempt came to no good end.
+func (g *Gate) mayRunAgain(in *checkpoint.Interaction) bool {
+	tool := g.tools[in.Tool]
+	switch {
+	case tool == nil || !tool.accepts(in.ToolRevision):
+		return false
+	case tool.opts.Replay == Repeatable && in.Ending != nil:
+		// It would ask again, and meet the same limit again.
+		return Code(in.Ending.Code) != ErrExpired && Code(in.Ending.Code) != ErrInteractionLimit
+	}
+	return tool.opts.Replay != NeverAgain
 }

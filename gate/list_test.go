@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/interrupt"
 )
 
 // A list goes page by page through one scope or, for an operator, through all; it shows no token, and masked arguments stay hidden.
@@ -17,7 +19,7 @@ func TestList(t *testing.T) {
 	for _, scope := range []string{"ann", "bob", "ann", "ann"} {
 		c := call("deploy", `{"service":"api","secret":"hunter2"}`)
 		c.Scope = scope
-		if p := mustAsk(t, g.Face, c); scope == "ann" {
+		if p := mustAsk(t, g, c); scope == "ann" {
 			want[p.Interaction] = true
 		}
 	}
@@ -58,13 +60,59 @@ func TestList(t *testing.T) {
 	}
 }
 
+// R27: whether the same call can still lead to a result is the tool's choice, and told in the list.
+func TestGoesOn(t *testing.T) {
+	for replay, afterFailure := range map[gate.Replay]bool{gate.NeverAgain: false, gate.Repeatable: true, gate.Recover: true} {
+		clock := newClock()
+		fails := false
+		g := open(t, newMem(), gate.Options{Now: clock.Now, Tools: []*gate.Tool{raw("tool", func(ctx context.Context) (any, error) {
+			if _, err := interrupt.Ask(ctx, choose("a", "b")); err != nil {
+				return nil, err
+			}
+			if fails {
+				return nil, errPrivate
+			}
+			return nil, nil
+		}, &gate.ToolOptions{Replay: replay})}})
+		goesOn := func(p *gate.Prompt) bool {
+			t.Helper()
+			s, err := g.InspectID(t.Context(), "ann", p.Interaction)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s.GoesOn
+		}
+		c := call("tool", `{}`)
+		p := mustAsk(t, g, c)
+		if !goesOn(p) {
+			t.Error("an open one does not go on")
+		}
+		fails = true
+		mustFail(t, g, with(c, p, `{"selectionIdx":0}`), gate.ErrFailed)
+		if goesOn(p) != afterFailure {
+			t.Errorf("replay %d: goes on after a failure: %v", replay, !afterFailure)
+		}
+		fails = false
+		p = mustAsk(t, g, c)
+		mustFinish(t, g, with(c, p, `{"selectionIdx":0}`), `null`)
+		if goesOn(p) {
+			t.Error("a finished one goes on")
+		}
+		p = mustAsk(t, g, c)
+		clock.add(time.Hour)
+		if goesOn(p) {
+			t.Error("an expired one goes on")
+		}
+	}
+}
+
 // An interaction that cannot be read is in the list with its problem, and does not keep the others from it (R14).
 func TestListUnreadable(t *testing.T) {
 	var effects counter
 	store := newMem()
 	g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})
-	good := mustAsk(t, g.Face, call("deploy", `{"service":"api"}`))
-	bad := mustAsk(t, g.Face, call("deploy", `{"service":"db"}`))
+	good := mustAsk(t, g, call("deploy", `{"service":"api"}`))
+	bad := mustAsk(t, g, call("deploy", `{"service":"db"}`))
 	record, err := store.Load(t.Context(), bad.Interaction)
 	if err != nil {
 		t.Fatal(err)
@@ -83,8 +131,8 @@ func TestListUnreadable(t *testing.T) {
 			t.Errorf("listed: %+v", s)
 		}
 	}
-	mustFail(t, g.Face, with(call("deploy", `{"service":"db"}`), bad, allow), gate.ErrUnavailable)
-	mustFinish(t, g.Face, with(call("deploy", `{"service":"api"}`), good, allow), `"deployed api"`)
+	mustFail(t, g, with(call("deploy", `{"service":"db"}`), bad, allow), gate.ErrUnavailable)
+	mustFinish(t, g, with(call("deploy", `{"service":"api"}`), good, allow), `"deployed api"`)
 }
 
 // Another scope's interaction is not told from one that does not exist.
@@ -92,7 +140,7 @@ func TestInspect(t *testing.T) {
 	g := openMem(t, raw("tool", func(context.Context) (any, error) { return nil, choose("a", "b") }, nil))
 	c := call("tool", `{}`)
 	c.StartID = "work"
-	p := mustAsk(t, g.Face, c)
+	p := mustAsk(t, g, c)
 	if s, err := g.InspectID(t.Context(), "ann", p.Interaction); err != nil || s.ID != p.Interaction {
 		t.Errorf("%+v, %v", s, err)
 	}

@@ -21,7 +21,8 @@ type Options struct {
 	// Keys are the secrets of tokens, 32 bytes or more each: the first mints, all verify. Required; see [KeyFile] and [NewKey]. Gates that serve
 	// the same conversations have the same.
 	Keys [][]byte
-	// Authorize is the host's check of every request, made before anything is looked up. Scope and session of the call are what it
+	// Authorize is the host's check of every call, made before anything is looked up. (Answers from elsewhere have
+	// AuthorizeAnswer; lists and inspections are bound to the scope that the host names.) Scope and session of the call are what it
 	// granted already; an error refuses the request with ErrUnauthorized. Default: granted.
 	Authorize func(ctx context.Context, call Call) error
 	// AuthorizeAnswer decides on an answer that comes by another road than the caller's. Default: only the interaction's own

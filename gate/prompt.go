@@ -2,14 +2,15 @@ package gate
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/internal/canon"
 	"github.com/parley-go/parley/interrupt"
 )
 
@@ -104,6 +105,16 @@ func options(q interrupt.Interrupt) int {
 		return len(q.Options)
 	case *interrupt.UserSelectionInterrupt:
 		return len(q.Options)
+	case *interrupt.FormInterrupt:
+		fields, err := q.Fields()
+		if err != nil {
+			return 0 // it was validated, so this does not happen
+		}
+		n := len(fields)
+		for _, field := range fields {
+			n += len(field.Options)
+		}
+		return n
 	}
 	return 0
 }
@@ -144,11 +155,18 @@ func (r *request) mint(count uint16) checkpoint.Mint {
 
 // promptDigest is the digest of what a round shows: the arguments and the questions.
 func promptDigest(in *checkpoint.Interaction, questions []checkpoint.Question) checkpoint.Hash {
-	values := []json.RawMessage{json.RawMessage(in.Tool), json.RawMessage(in.Version), in.Arguments}
+	h := sha256.New()
+	frame(h, in.Tool)
+	frame(h, in.ToolRevision)
+	frame(h, in.Arguments)
 	for _, q := range questions {
-		values = append(values, json.RawMessage(q.ID), json.RawMessage(q.Type), json.RawMessage(q.Key), q.Body, q.Digest[:])
+		frame(h, q.ID)
+		frame(h, q.Type)
+		frame(h, q.Key)
+		frame(h, q.Body)
+		frame(h, q.Digest[:])
 	}
-	return digestAll(values)
+	return checkpoint.Hash(h.Sum(nil))
 }
 
 // show makes the prompt of the last round, with the caller's token.
@@ -198,7 +216,7 @@ func mask(arguments json.RawMessage, names []string) json.RawMessage {
 			members[name] = json.RawMessage(masked)
 		}
 	}
-	shown, err := encode(members)
+	shown, err := canon.Marshal(members)
 	if err != nil {
 		return json.RawMessage(masked)
 	}
@@ -208,7 +226,7 @@ func mask(arguments json.RawMessage, names []string) json.RawMessage {
 // limitRounds is R29.
 func (r *request) limitRounds(in *checkpoint.Interaction) *Error {
 	if most := r.gate.opts.MaxPrompts; len(in.Rounds) >= most {
-		return fail(ErrInteractionLimit, "%s", fmt.Sprintf("the tool asked %d times, which is all it may", most))
+		return fail(ErrInteractionLimit, "the tool asked %d times, which is all it may", most)
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,18 +26,18 @@ func TestQuestionIsSnapshotted(t *testing.T) {
 		return picked.ConfirmedChoice.Title, nil
 	}, nil))
 	c := call("tool", `{}`)
-	p := mustAsk(t, g.Face, c)
+	p := mustAsk(t, g, c)
 	if body := string(p.Questions[0].Body); strings.Contains(body, "changed") {
 		t.Errorf("shown: %s", body)
 	}
 	clear(p.Questions[0].Body)
 	c.Token = p.Token
-	again := mustAsk(t, g.Face, c)
+	again := mustAsk(t, g, c)
 	if body := string(again.Questions[0].Body); !json.Valid([]byte(body)) {
 		t.Errorf("the receiver's copy is not its own: %q", body)
 	}
 	shared.Options[0].Title = "a"
-	mustFinish(t, g.Face, with(call("tool", `{}`), p, `{"selectionIdx":0}`), `"a"`)
+	mustFinish(t, g, with(call("tool", `{}`), p, `{"selectionIdx":0}`), `"a"`)
 	if shared.ConfirmedChoice != nil {
 		t.Error("Ask changed the question it was given")
 	}
@@ -88,6 +90,9 @@ func TestInvalidQuestions(t *testing.T) {
 		"form of a wrong schema":    {interrupt.Form("m", json.RawMessage(`{"type":"array"}`)), gate.ErrInvalidQuestion},
 		"the same key twice":        {errors.Join(keyed(), keyed()), gate.ErrInvalidQuestion},
 		"too many questions":        {many(17), gate.ErrInvalidQuestion},
+		"too many options":          {interrupt.ToolPermission("x", "", manyOptions(257)...), gate.ErrInvalidQuestion},
+		"too many choices":          {choose(numbered(257)...), gate.ErrInvalidQuestion},
+		"too many choices in forms": {interrupt.Form("m", manyChoices(256)), gate.ErrInvalidQuestion}, // and one field
 		"too long":                  {interrupt.URL(long, "https://example.com"), gate.ErrTooLarge},
 		"invalid UTF-8":             {interrupt.URL("\xff", "https://example.com"), gate.ErrInvalidQuestion},
 		"negative lifetime":         {&interrupt.URLInterrupt{Message: "m", URL: "https://example.com", Lifetime: -time.Second}, gate.ErrInvalidQuestion},
@@ -95,7 +100,7 @@ func TestInvalidQuestions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			store := &faulty{Store: newMem()}
 			g := open(t, store, gate.Options{Tools: []*gate.Tool{raw("tool", func(context.Context) (any, error) { return nil, test.err }, nil)}})
-			e := mustFail(t, g.Face, call("tool", `{}`), test.code)
+			e := mustFail(t, g, call("tool", `{}`), test.code)
 			if e.Message == "" {
 				t.Error("the error says nothing")
 			}
@@ -104,6 +109,30 @@ func TestInvalidQuestions(t *testing.T) {
 			}
 		})
 	}
+}
+
+func numbered(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = strconv.Itoa(i)
+	}
+	return names
+}
+
+func manyOptions(n int) []interrupt.PermissionOption {
+	var options []interrupt.PermissionOption
+	for _, name := range numbered(n) {
+		options = append(options, interrupt.PermissionOption{OptionID: name, Name: name, Kind: interrupt.PermissionAllowOnce})
+	}
+	return options
+}
+
+func manyChoices(n int) json.RawMessage {
+	choices, err := json.Marshal(numbered(n))
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Appendf(nil, `{"type":"object","properties":{"x":{"type":"string","enum":%s}}}`, choices)
 }
 
 type unregistered struct{}
@@ -124,7 +153,7 @@ func TestPermissionShowsWhatWillRun(t *testing.T) {
 		return "", nil
 	}, &gate.ToolOptions{Mask: []string{"secret"}}))
 	c := call("deploy", `{"service":"api", "secret":"hunter2"}`)
-	p := mustAsk(t, g.Face, c)
+	p := mustAsk(t, g, c)
 	if want := `{"secret":"[hidden]","service":"api"}`; string(p.Arguments) != want {
 		t.Errorf("want arguments %s, have %s", want, p.Arguments)
 	}
@@ -137,14 +166,28 @@ func TestPermissionShowsWhatWillRun(t *testing.T) {
 			t.Errorf("option %q is shown", option.Kind)
 		}
 	}
-	mustFail(t, g.Face, with(c, p, `{"optionId":"allow_always"}`), gate.ErrInvalidAnswer)
+	mustFail(t, g, with(c, p, `{"optionId":"allow_always"}`), gate.ErrInvalidAnswer)
 	// The mask hides the argument; it is bound all the same.
 	other := c
 	other.Arguments = json.RawMessage(`{"service":"api","secret":"other"}`)
-	mustFail(t, g.Face, with(other, p, allow), gate.ErrInvalidContinuation)
-	mustFinish(t, g.Face, with(c, p, allow), `""`)
+	mustFail(t, g, with(other, p, allow), gate.ErrInvalidContinuation)
+	mustFinish(t, g, with(c, p, allow), `""`)
 	if len(ran) != 1 || ran[0] != "api hunter2" {
 		t.Errorf("ran with %q", ran)
+	}
+}
+
+// A tool does not change after it was made, whatever is done to what it was made of or gives out.
+func TestToolIsImmutable(t *testing.T) {
+	var effects counter
+	opts := &gate.ToolOptions{Mask: []string{"secret"}}
+	tool := deploy(&effects, opts)
+	opts.Mask[0] = "x"
+	tool.Options().Mask[0] = "x"
+	clear(tool.Options().Schema)
+	p := mustAsk(t, openMem(t, tool), call("deploy", `{"service":"api","secret":"hunter2"}`))
+	if strings.Contains(string(p.Arguments), "hunter2") {
+		t.Errorf("shown: %s", p.Arguments)
 	}
 }
 
@@ -158,7 +201,7 @@ func TestArgumentsAreTheRecordsOwn(t *testing.T) {
 		return nil, err
 	}, nil))
 	c := call("tool", `{"amount": 1.0}`)
-	mustFinish(t, g.Face, with(c, mustAsk(t, g.Face, c), `{"selectionIdx":0}`), `null`)
+	mustFinish(t, g, with(c, mustAsk(t, g, c), `{"selectionIdx":0}`), `null`)
 	if len(seen) != 2 || seen[0] != `{"amount":1}` || seen[1] != seen[0] {
 		t.Errorf("runs saw %q", seen)
 	}
@@ -196,7 +239,7 @@ func TestBadCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := call("deploy", `{"service":"api"}`)
 			test.change(&c)
-			if e := mustFail(t, g.Face, c, test.code); e.Message == "" {
+			if e := mustFail(t, g, c, test.code); e.Message == "" {
 				t.Error("the error says nothing")
 			}
 		})
@@ -225,6 +268,7 @@ func TestBadOptions(t *testing.T) {
 		"schema not of an object":  {Keys: [][]byte{testKey}, Tools: tool(&gate.ToolOptions{Schema: json.RawMessage(`{"type":"string"}`)})},
 		"no such replay":           {Keys: [][]byte{testKey}, Tools: tool(&gate.ToolOptions{Replay: 7})},
 		"recover without choosing": {Keys: [][]byte{testKey}, Tools: tool(&gate.ToolOptions{Recover: handler})},
+		"mask of no argument":      {Keys: [][]byte{testKey}, Tools: []*gate.Tool{deploy(&counter{}, &gate.ToolOptions{Mask: []string{"sercet"}})}},
 		"negative tool lifetime":   {Keys: [][]byte{testKey}, Tools: tool(&gate.ToolOptions{Lifetime: -1})},
 	} {
 		t.Run(name, func(t *testing.T) {

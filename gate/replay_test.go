@@ -36,12 +36,12 @@ func TestReplayWhileTheNextPromptIsOpen(t *testing.T) {
 		return nil
 	}}))
 	c := call("tool", `{}`)
-	p1 := mustAsk(t, g.Face, c)
+	p1 := mustAsk(t, g, c)
 	first := with(c, p1, `{"selectionIdx":0}`)
-	p2 := mustAsk(t, g.Face, first)
+	p2 := mustAsk(t, g, first)
 	runs.want(t, 2)
 	was := authorized
-	again := mustAsk(t, g.Face, first)
+	again := mustAsk(t, g, first)
 	if again.Token != p2.Token || again.Round != 2 || !again.Expires.Equal(p2.Expires) || again.Questions[0].ID != p2.Questions[0].ID {
 		t.Errorf("replay gives %+v, was %+v", again, p2)
 	}
@@ -49,10 +49,10 @@ func TestReplayWhileTheNextPromptIsOpen(t *testing.T) {
 		t.Error("the replay was not authorized anew")
 	}
 	runs.want(t, 2)
-	mustFail(t, g.Face, with(c, p1, `{"selectionIdx":1}`), gate.ErrAnswerConflict)
-	mustFinish(t, g.Face, with(c, p2, allow), `"done"`)
-	mustFail(t, g.Face, with(c, p1, `{"selectionIdx":1}`), gate.ErrAnswerConflict)
-	mustFail(t, g.Face, first, gate.ErrAlreadyCompleted)
+	mustFail(t, g, with(c, p1, `{"selectionIdx":1}`), gate.ErrAnswerConflict)
+	mustFinish(t, g, with(c, p2, allow), `"done"`)
+	mustFail(t, g, with(c, p1, `{"selectionIdx":1}`), gate.ErrAnswerConflict)
+	mustFail(t, g, first, gate.ErrAlreadyCompleted)
 	runs.want(t, 3)
 	effects.want(t, 1)
 }
@@ -95,29 +95,29 @@ func TestReplayAfterAnAttempt(t *testing.T) {
 					return attempt.end()
 				}, opts))
 				c := call("tool", `{}`)
-				answer := with(c, mustAsk(t, g.Face, c), `{"selectionIdx":0}`)
+				answer := with(c, mustAsk(t, g, c), `{"selectionIdx":0}`)
 				if attempt.first == "" {
-					mustFinish(t, g.Face, answer, `"done"`)
+					mustFinish(t, g, answer, `"done"`)
 				} else {
-					mustFail(t, g.Face, answer, attempt.first)
+					mustFail(t, g, answer, attempt.first)
 				}
 				finished := name == "finished" || name == "rejected"
 				switch {
 				case replay == gate.Recover:
-					mustFinish(t, g.Face, answer, `"recovered"`)
-					mustFinish(t, g.Face, answer, `"recovered"`)
+					mustFinish(t, g, answer, `"recovered"`)
+					mustFinish(t, g, answer, `"recovered"`)
 					runs.want(t, 1)
 					recoveries.want(t, 2)
 				case finished:
-					if e := mustFail(t, g.Face, answer, gate.ErrAlreadyCompleted); e.Ended != attempt.first {
+					if e := mustFail(t, g, answer, gate.ErrAlreadyCompleted); e.Ended != attempt.first {
 						t.Errorf("ended %q, want %q", e.Ended, attempt.first)
 					}
 					runs.want(t, 1)
 				case replay == gate.Repeatable:
-					mustFail(t, g.Face, answer, attempt.first) // an ordinary attempt, which ends as the first one did
+					mustFail(t, g, answer, attempt.first) // an ordinary attempt, which ends as the first one did
 					runs.want(t, 2)
 				default:
-					if e := mustFail(t, g.Face, answer, gate.ErrOutcomeUnknown); e.Ended != attempt.first {
+					if e := mustFail(t, g, answer, gate.ErrOutcomeUnknown); e.Ended != attempt.first {
 						t.Errorf("ended %q, want %q", e.Ended, attempt.first)
 					}
 					runs.want(t, 1)
@@ -148,7 +148,7 @@ func TestReplayAfterTheProcessDied(t *testing.T) {
 				return "done", nil
 			}, &gate.ToolOptions{Replay: replay})}}
 			c := call("tool", `{}`)
-			answer := with(c, mustAsk(t, open(t, store, tools).Face, c), `{"selectionIdx":0}`)
+			answer := with(c, mustAsk(t, open(t, store, tools), c), `{"selectionIdx":0}`)
 
 			// The process dies in the handler's second run, before it recorded anything.
 			dying := open(t, store, tools)
@@ -158,23 +158,23 @@ func TestReplayAfterTheProcessDied(t *testing.T) {
 				}
 				return nil, nil
 			})
-			mustFail(t, dying.Face, answer, gate.ErrOutcomeUnknown)
+			mustFail(t, dying, answer, gate.ErrOutcomeUnknown)
 			store.set(nil)
 			runs.want(t, 1)
 
 			g := open(t, store, tools)
 			switch replay {
 			case gate.NeverAgain:
-				if e := mustFail(t, g.Face, answer, gate.ErrOutcomeUnknown); e.Interaction.IsZero() {
+				if e := mustFail(t, g, answer, gate.ErrOutcomeUnknown); e.Interaction.IsZero() {
 					t.Error("the error does not name the interaction")
 				}
 				runs.want(t, 1)
 			case gate.Recover:
-				mustFinish(t, g.Face, answer, `"recovered"`)
+				mustFinish(t, g, answer, `"recovered"`)
 				runs.want(t, 2)
 			case gate.Repeatable: // an ordinary attempt, that may ask on
-				p2 := mustAsk(t, g.Face, answer)
-				mustFinish(t, g.Face, with(c, p2, `{"selectionIdx":0}`), `"done"`)
+				p2 := mustAsk(t, g, answer)
+				mustFinish(t, g, with(c, p2, `{"selectionIdx":0}`), `"done"`)
 				runs.want(t, 3)
 				effects.want(t, 1)
 			}
@@ -195,10 +195,10 @@ func TestRecoveryDoesNotAsk(t *testing.T) {
 		return nil, errPrivate
 	}, &gate.ToolOptions{Replay: gate.Recover}))
 	c := call("tool", `{}`)
-	answer := with(c, mustAsk(t, g.Face, c), `{"selectionIdx":0}`)
-	mustFail(t, g.Face, answer, gate.ErrFailed)
-	mustFail(t, g.Face, answer, gate.ErrRecoveryOnly)
-	mustFail(t, g.Face, answer, gate.ErrRecoveryOnly)
+	answer := with(c, mustAsk(t, g, c), `{"selectionIdx":0}`)
+	mustFail(t, g, answer, gate.ErrFailed)
+	mustFail(t, g, answer, gate.ErrRecoveryOnly)
+	mustFail(t, g, answer, gate.ErrRecoveryOnly)
 }
 
 // R27: a tool may keep its bounded result; a larger one is not kept.
@@ -207,14 +207,14 @@ func TestKeptResult(t *testing.T) {
 	store := newMem()
 	g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, &gate.ToolOptions{KeepResult: true})}, Limits: gate.Limits{Result: 20}})
 	c := call("deploy", `{"service":"api"}`)
-	answer := with(c, mustAsk(t, g.Face, c), allow)
-	mustFinish(t, g.Face, answer, `"deployed api"`)
-	mustFinish(t, g.Face, answer, `"deployed api"`)
+	answer := with(c, mustAsk(t, g, c), allow)
+	mustFinish(t, g, answer, `"deployed api"`)
+	mustFinish(t, g, answer, `"deployed api"`)
 	effects.want(t, 1)
 	c = call("deploy", `{"service":"a service with a long name"}`)
-	answer = with(c, mustAsk(t, g.Face, c), allow)
-	mustFinish(t, g.Face, answer, `"deployed a service with a long name"`)
-	mustFail(t, g.Face, answer, gate.ErrAlreadyCompleted)
+	answer = with(c, mustAsk(t, g, c), allow)
+	mustFinish(t, g, answer, `"deployed a service with a long name"`)
+	mustFail(t, g, answer, gate.ErrAlreadyCompleted)
 	effects.want(t, 2)
 }
 
@@ -233,14 +233,14 @@ func TestInteractionLimit(t *testing.T) {
 	for _, test := range []struct{ asks, limit, most int }{{10, 0, 10}, {11, 0, 10}, {2, 2, 2}, {3, 2, 2}, {12, 12, 12}} {
 		g := open(t, newMem(), gate.Options{Tools: []*gate.Tool{asksTimes(test.asks)}, MaxPrompts: test.limit})
 		c := call("tool", `{}`)
-		p := mustAsk(t, g.Face, c)
+		p := mustAsk(t, g, c)
 		for range min(test.asks, test.most) - 1 {
-			p = mustAsk(t, g.Face, with(c, p, `{"selectionIdx":0}`))
+			p = mustAsk(t, g, with(c, p, `{"selectionIdx":0}`))
 		}
 		if last := with(c, p, `{"selectionIdx":0}`); test.asks > test.most {
-			mustFail(t, g.Face, last, gate.ErrInteractionLimit)
+			mustFail(t, g, last, gate.ErrInteractionLimit)
 		} else {
-			mustFinish(t, g.Face, last, `"done"`)
+			mustFinish(t, g, last, `"done"`)
 		}
 	}
 }

@@ -22,6 +22,8 @@ type request struct {
 	scope checkpoint.Hash
 	sess  checkpoint.Hash
 	start checkpoint.Hash // zero: no start ID
+	// joining: the call is to begin nothing new.
+	joining bool
 }
 
 // admit makes checks 1 to 3.
@@ -58,11 +60,8 @@ func (g *Gate) bound(call Call) error {
 	for _, word := range []struct{ name, value string }{
 		{"tool", call.Tool}, {"scope", call.Scope}, {"session", call.Session}, {"start id", call.StartID},
 	} {
-		if len(word.value) > limits.Name {
-			return fail(ErrTooLarge, "%s has %d bytes, the limit is %d", word.name, len(word.value), limits.Name)
-		}
-		if !utf8.ValidString(word.value) {
-			return fail(ErrInvalidArguments, "%s is not valid UTF-8", word.name)
+		if err := g.boundName(word.name, word.value); err != nil {
+			return err
 		}
 	}
 	if len(call.Arguments) > limits.Arguments {
@@ -71,13 +70,23 @@ func (g *Gate) bound(call Call) error {
 	return g.boundAnswers(call.Answers)
 }
 
+func (g *Gate) boundName(name, value string) error {
+	if most := g.opts.Limits.Name; len(value) > most {
+		return fail(ErrTooLarge, "%s has %d bytes, the limit is %d", name, len(value), most)
+	}
+	if !utf8.ValidString(value) {
+		return fail(ErrInvalidArguments, "%s is not valid UTF-8", name)
+	}
+	return nil
+}
+
 func (g *Gate) boundAnswers(answers Answers) error {
 	total := 0
 	for id, payload := range answers {
 		total += len(id) + len(payload)
 	}
 	if total > g.opts.Limits.Answer {
-		return fail(ErrTooLarge, "answers have %d bytes, the limit is %d", total, g.opts.Limits.Answer).stillOpen()
+		return fail(ErrTooLarge, "answers have %d bytes, the limit is %d", total, g.opts.Limits.Answer)
 	}
 	return nil
 }
@@ -186,9 +195,9 @@ func (r *request) byStart(ctx context.Context) (*checkpoint.Interaction, error) 
 		return nil, nil
 	}
 	if err != nil {
-		return nil, r.gate.unavailable(ctx, "find start id", err)
+		return nil, unavailable(err)
 	}
-	in, err := r.gate.decode(ctx, record)
+	in, err := decode(record)
 	if err != nil {
 		return nil, err
 	}
@@ -204,37 +213,32 @@ func (g *Gate) load(ctx context.Context, id checkpoint.ID) (*checkpoint.Interact
 		return nil, err
 	}
 	if err != nil {
-		return nil, g.unavailable(ctx, "load interaction", err)
+		return nil, unavailable(err)
 	}
-	return g.decode(ctx, record)
+	return decode(record)
 }
 
-func (g *Gate) decode(ctx context.Context, record checkpoint.Record) (*checkpoint.Interaction, error) {
+func decode(record checkpoint.Record) (*checkpoint.Interaction, error) {
 	in, err := checkpoint.Decode(record)
 	if err != nil {
-		return nil, g.unavailable(ctx, "read interaction", err)
+		return nil, unavailable(err)
 	}
 	return in, nil
 }
 
-// unavailable tells the host what is wrong with the store, and the caller that something is.
-func (g *Gate) unavailable(ctx context.Context, doing string, err error) error {
-	g.log.ErrorContext(ctx, "store", "doing", doing, "error", err)
-	return fail(ErrUnavailable, "the store does not serve").because(err)
-}
-
-// canShow compares the call's facilities with what the round asks (R13). elsewhere: it cannot, but the answer may come by another road.
-func (r *request) canShow(questions []checkpoint.Question) (elsewhere bool, err error) {
+// canShow compares the call's facilities with what the round asks (R13). It can where outOfBand is set,
+// too: then the answer comes by another road.
+func (r *request) canShow(questions []checkpoint.Question) (outOfBand, ok bool) {
 	for _, q := range questions {
 		if slices.Contains(r.call.Facilities, interrupt.Facility(q.Type)) {
 			continue
 		}
 		if !slices.Contains(r.call.Facilities, interrupt.FacilityOutOfBand) {
-			return false, r.needsPerson()
+			return false, false
 		}
-		elsewhere = true
+		outOfBand = true
 	}
-	return elsewhere, nil
+	return outOfBand, true
 }
 
 func (r *request) needsPerson() *Error {
@@ -245,4 +249,13 @@ func (r *request) needsPerson() *Error {
 	e := fail(ErrConfirmationRequired, "%s", message)
 	e.Link = r.tool.opts.Link
 	return e
+}
+
+// facilities as the run keeps them.
+func (r *request) facilities() []string {
+	names := make([]string, len(r.call.Facilities))
+	for i, f := range r.call.Facilities {
+		names[i] = string(f)
+	}
+	return names
 }

@@ -62,11 +62,9 @@ func (r *request) resume(in *checkpoint.Interaction, recovery bool) *resume.Run 
 		run.Attempt = 0 // the first run resumes nothing
 		return run
 	}
-	for n, round := range in.Rounds {
-		if round.Answer == nil {
-			continue
-		}
-		run.Round, run.Current, run.State = n+1, len(run.Questions), round.State
+	run.Round = answeredRounds(in)
+	for _, round := range in.Rounds[:run.Round] {
+		run.Current, run.State = len(run.Questions), round.State
 		for i, q := range round.Questions {
 			run.Questions = append(run.Questions, resume.Question{
 				ID: q.ID, Type: q.Type, Key: q.Key, Digest: q.Digest, Body: q.Body, Payload: round.Answer.Payloads[i],
@@ -115,7 +113,7 @@ func (r *request) finish(ctx context.Context, in *checkpoint.Interaction, result
 	if r.tool.opts.KeepResult && len(result) <= r.gate.opts.Limits.Result {
 		ending.Result = bytes.Clone(result)
 	}
-	if err := r.close(ctx, in, ending); err != nil {
+	if err := r.markEnding(ctx, in, ending); err != nil {
 		return Outcome{}, err
 	}
 	outcome := Outcome{Result: result}
@@ -139,12 +137,9 @@ func (r *request) prompted(ctx context.Context, in *checkpoint.Interaction, c in
 	if e != nil {
 		return r.ended(ctx, in, e)
 	}
-	elsewhere, err := r.canShow(round.Questions)
-	if err != nil {
+	outOfBand, ok := r.canShow(round.Questions)
+	if !ok {
 		return r.ended(ctx, in, r.needsPerson())
-	}
-	if g.opts.ReadOnly {
-		return Outcome{}, readOnly()
 	}
 	next := ask(in, round, now)
 	if past(next.Last().Deadline, now) { // H6
@@ -158,17 +153,16 @@ func (r *request) prompted(ctx context.Context, in *checkpoint.Interaction, c in
 	if v == unknown { // the same batch once more is the same batch
 		v, err = g.commit(ctx, in, next)
 	}
-	switch v {
-	case applied:
+	switch {
+	case v == applied:
 		prompt, err := r.show(next)
-		return Outcome{Interaction: in.ID, Prompt: prompt, Elsewhere: elsewhere}, err
-	case unknown:
-		return Outcome{}, g.unavailable(ctx, "record prompt", err)
+		return Outcome{Interaction: in.ID, Prompt: prompt, OutOfBand: outOfBand}, err
+	case errors.Is(err, checkpoint.ErrInvalidBatch): // the store takes no record like this one
+		return r.ended(ctx, in, fail(ErrTooLarge, "the prompt cannot be stored").because(err))
+	case v == unknown, in.Revision == 0: // without a record there was no claim to lose
+		return Outcome{}, unavailable(err)
 	default:
-		if in.Revision == 0 { // there was no claim to lose
-			return Outcome{}, g.unavailable(ctx, "record prompt", err)
-		}
-		return Outcome{}, r.lost(ctx, in, err)
+		return Outcome{}, lost(in, err)
 	}
 }
 
@@ -177,26 +171,26 @@ func (r *request) ended(ctx context.Context, in *checkpoint.Interaction, e *Erro
 	if in.Revision > 0 {
 		e = e.on(in.ID)
 	}
-	if err := r.close(ctx, in, checkpoint.Ending{Code: string(e.Code), Message: e.Message, Link: e.Link}); err != nil {
+	ending := checkpoint.Ending{Code: string(e.Code), Message: e.Message, Link: e.Link}
+	if err := r.markEnding(ctx, in, ending); err != nil {
 		return Outcome{}, err
 	}
 	return Outcome{}, e
 }
 
-// close marks the ending, where there is a record.
-func (r *request) close(ctx context.Context, in *checkpoint.Interaction, ending checkpoint.Ending) error {
+// markEnding marks how the attempt ended, where there is a record.
+func (r *request) markEnding(ctx context.Context, in *checkpoint.Interaction, ending checkpoint.Ending) error {
 	if in.Revision == 0 {
 		return nil
 	}
 	switch r.gate.mark(ctx, in, end(in, ending, r.gate.now(), r.gate.opts.Retention)) {
 	case conflict, lapsed:
-		return r.lost(ctx, in, nil)
+		return lost(in, nil)
 	}
 	return nil
 }
 
 // lost is H8: the claim was lost while the handler ran.
-func (r *request) lost(ctx context.Context, in *checkpoint.Interaction, err error) error {
-	r.gate.log.WarnContext(ctx, "claim lost while the handler ran", "interaction", in.ID, "tool", in.Tool, "error", err)
-	return fail(ErrOutcomeUnknown, "the right to run the tool was lost while it ran").on(in.ID).because(err)
+func lost(in *checkpoint.Interaction, cause error) *Error {
+	return fail(ErrOutcomeUnknown, "the right to run the tool was lost while it ran").on(in.ID).because(cause)
 }

@@ -18,8 +18,8 @@ func TestStartIDRejoins(t *testing.T) {
 	c.StartID = "work"
 	_, err := g.Inspect(t.Context(), "ann", "work")
 	wantCode(t, "inspect before", err, gate.ErrStartUnknown)
-	p := mustAsk(t, g.Face, c)
-	if again := mustAsk(t, g.Face, c); again.Token != p.Token || again.Interaction != p.Interaction || !again.Expires.Equal(p.Expires) {
+	p := mustAsk(t, g, c)
+	if again := mustAsk(t, g, c); again.Token != p.Token || again.Interaction != p.Interaction || !again.Expires.Equal(p.Expires) {
 		t.Errorf("rejoined with %+v, was %+v", again, p)
 	}
 	s, err := g.Inspect(t.Context(), "ann", "work")
@@ -31,17 +31,17 @@ func TestStartIDRejoins(t *testing.T) {
 	} {
 		other := c
 		change(&other)
-		mustFail(t, g.Face, other, gate.ErrStartConflict)
+		mustFail(t, g, other, gate.ErrStartConflict)
 		_ = name
 	}
 	// Another scope's identical start ID is another key.
 	bob := c
 	bob.Scope = "bob"
-	if q := mustAsk(t, g.Face, bob); q.Interaction == p.Interaction {
+	if q := mustAsk(t, g, bob); q.Interaction == p.Interaction {
 		t.Error("two scopes share a start id")
 	}
-	mustFinish(t, g.Face, with(c, p, allow), `"deployed api"`)
-	mustFinish(t, g.Face, c, `"deployed api"`)
+	mustFinish(t, g, with(c, p, allow), `"deployed api"`)
+	mustFinish(t, g, c, `"deployed api"`)
 	effects.want(t, 1)
 	s, err = g.Inspect(t.Context(), "ann", "work")
 	if err != nil || s.Status != checkpoint.Finished || s.Code != "" {
@@ -57,9 +57,9 @@ func TestStartIDOfAnotherTool(t *testing.T) {
 	g := openMem(t, empty("one"), empty("two"))
 	c := call("one", `{}`)
 	c.StartID = "work"
-	mustAsk(t, g.Face, c)
+	mustAsk(t, g, c)
 	c.Tool = "two"
-	mustFail(t, g.Face, c, gate.ErrStartConflict)
+	mustFail(t, g, c, gate.ErrStartConflict)
 }
 
 // R31, R23: while the first run of a start ID is going on, the same call is busy, at this gate and at another one.
@@ -80,8 +80,8 @@ func TestStartIDIsBusy(t *testing.T) {
 		done <- err
 	}()
 	<-entered
-	mustFail(t, g.Face, c, gate.ErrBusy)
-	mustFail(t, other.Face, c, gate.ErrBusy)
+	mustFail(t, g, c, gate.ErrBusy)
+	mustFail(t, other, c, gate.ErrBusy)
 	if s, err := other.Inspect(t.Context(), "ann", "work"); err != nil || s.Status != checkpoint.Started {
 		t.Errorf("inspect: %v, %v", s.Status, err)
 	}
@@ -89,7 +89,7 @@ func TestStartIDIsBusy(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	mustFail(t, other.Face, c, gate.ErrAlreadyCompleted)
+	mustFail(t, other, c, gate.ErrAlreadyCompleted)
 }
 
 // R31, R27: the first run died; the tool's choice decides what the same call does.
@@ -115,16 +115,16 @@ func TestStartIDAfterADeath(t *testing.T) {
 			})
 			c := call("tool", `{}`)
 			c.StartID = "work"
-			mustFail(t, open(t, store, tools).Face, c, gate.ErrOutcomeUnknown)
+			mustFail(t, open(t, store, tools), c, gate.ErrOutcomeUnknown)
 			store.set(nil)
 			g := open(t, store, tools)
 			switch replay {
 			case gate.NeverAgain:
-				mustFail(t, g.Face, c, gate.ErrOutcomeUnknown)
+				mustFail(t, g, c, gate.ErrOutcomeUnknown)
 			case gate.Recover:
-				mustFinish(t, g.Face, c, `"recovered"`)
+				mustFinish(t, g, c, `"recovered"`)
 			case gate.Repeatable:
-				mustAsk(t, g.Face, c)
+				mustAsk(t, g, c)
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 
 	"github.com/parley-go/parley/checkpoint"
@@ -51,13 +52,14 @@ func (g *Gate) sweepOne(ctx context.Context, record checkpoint.Record) {
 			return
 		}
 		defer release()
-		if held, unused, err := g.claimHeld(ctx, in, true); err == nil && !held && unused == refuse {
+		if held, err := g.claimHeld(ctx, in, true); err == nil && !held {
 			g.mark(ctx, in, abandon(in, now, g.opts.Retention))
 		}
 	case in.Start.IsZero(): // X4
 		batch := &checkpoint.Batch{Time: now, Owner: g.member.Owner(), Lazy: true}
 		batch.Deletes = []checkpoint.Delete{{ID: in.ID, Revision: in.Revision}}
-		if err := g.store.Commit(context.WithoutCancel(ctx), batch); err != nil && !isConflict(err) {
+		var changed *checkpoint.ConflictError
+		if err := g.store.Commit(context.WithoutCancel(ctx), batch); err != nil && !errors.As(err, &changed) {
 			g.log.WarnContext(ctx, "sweep", "error", err)
 		}
 	}

@@ -19,13 +19,13 @@ func TestTokenForm(t *testing.T) {
 	store := &faulty{Store: newMem()}
 	g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})
 	c := call("deploy", `{"service":"api"}`)
-	p := mustAsk(t, g.Face, c)
+	p := mustAsk(t, g, c)
 	token := string(p.Token)
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	if len(token) != 43 || strings.Trim(token, alphabet) != "" {
 		t.Fatalf("a token of %d characters", len(token))
 	}
-	other := mustAsk(t, g.Face, c)
+	other := mustAsk(t, g, c)
 	if other.Token == p.Token {
 		t.Fatal("two interactions have one token")
 	}
@@ -41,13 +41,13 @@ func TestTokenForm(t *testing.T) {
 	for _, forgery := range forged {
 		bad := with(c, p, allow)
 		bad.Token = gate.Token(forgery)
-		mustFail(t, g.Face, bad, gate.ErrInvalidContinuation)
+		mustFail(t, g, bad, gate.ErrInvalidContinuation)
 	}
 	if _, after := store.counts(); after != before {
 		t.Errorf("forged tokens made %d loads", after-before)
 	}
 	effects.want(t, 0)
-	mustFinish(t, g.Face, with(c, p, allow), `"deployed api"`)
+	mustFinish(t, g, with(c, p, allow), `"deployed api"`)
 }
 
 // R20: a token is not printed, whatever prints it.
@@ -57,7 +57,7 @@ func TestTokenIsNotPrinted(t *testing.T) {
 	var effects counter
 	g := open(t, newMem(), gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Logger: log})
 	c := call("deploy", `{"service":"api"}`)
-	p := mustAsk(t, g.Face, c)
+	p := mustAsk(t, g, c)
 	outcome := gate.Outcome{Prompt: p}
 	log.Info("prompt", "token", p.Token, "outcome", outcome, "call", with(c, p, allow))
 	fmt.Fprintf(&out, "%v %+v %#v %s %q %x", p.Token, *p, p.Token, p.Token, p.Token, p.Token)
@@ -96,7 +96,7 @@ func TestTokenBindings(t *testing.T) {
 	good := with(c, p, allow)
 	var words []string
 	for name, test := range map[string]struct {
-		face   *gate.Face
+		face   host
 		change func(*gate.Call)
 	}{
 		"scope":       {face, func(c *gate.Call) { c.Scope = "bob" }},
@@ -105,8 +105,8 @@ func TestTokenBindings(t *testing.T) {
 		"no start id": {face, func(c *gate.Call) { c.StartID = "" }},
 		"tool":        {face, func(c *gate.Call) { c.Tool = "twin" }},
 		"arguments":   {face, func(c *gate.Call) { c.Arguments = json.RawMessage(`{"service":"db"}`) }},
-		"face":        {g.Face, func(*gate.Call) {}},
-		"ledger":      {open(t, newMem(), tools("1")).Face, func(*gate.Call) {}},
+		"face":        {g, func(*gate.Call) {}},
+		"ledger":      {open(t, newMem(), tools("1")), func(*gate.Call) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad := good
@@ -148,7 +148,7 @@ func TestTokenBindsThePrompt(t *testing.T) {
 	store := &faulty{Store: newMem()}
 	g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})
 	c := call("deploy", `{"service":"api"}`)
-	p := mustAsk(t, g.Face, c)
+	p := mustAsk(t, g, c)
 	record, err := store.Load(t.Context(), p.Interaction)
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func TestTokenBindsThePrompt(t *testing.T) {
 	if err := store.Commit(t.Context(), &checkpoint.Batch{Puts: []checkpoint.Put{{Record: forged}}}); err != nil {
 		t.Fatal(err)
 	}
-	mustFail(t, g.Face, with(c, p, allow), gate.ErrInvalidContinuation)
+	mustFail(t, g, with(c, p, allow), gate.ErrInvalidContinuation)
 	effects.want(t, 0)
 }
 
@@ -177,33 +177,33 @@ func TestKeyRing(t *testing.T) {
 	g := open(t, newMem(), gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Keys: [][]byte{k1}})
 	c := call("deploy", `{"service":"api"}`)
 	c.StartID = "work"
-	p1 := mustAsk(t, g.Face, c)
+	p1 := mustAsk(t, g, c)
 	if err := g.SetKeys([][]byte{k2, k1}); err != nil {
 		t.Fatal(err)
 	}
 	look := c
 	look.Token = p1.Token
-	if again := mustAsk(t, g.Face, look); again.Token != p1.Token {
+	if again := mustAsk(t, g, look); again.Token != p1.Token {
 		t.Error("a token changed although its key is in the ring")
 	}
 	if err := g.SetKeys([][]byte{k2}); err != nil {
 		t.Fatal(err)
 	}
-	mustFail(t, g.Face, look, gate.ErrInvalidContinuation)
-	mustFail(t, g.Face, with(c, p1, allow), gate.ErrInvalidContinuation)
+	mustFail(t, g, look, gate.ErrInvalidContinuation)
+	mustFail(t, g, with(c, p1, allow), gate.ErrInvalidContinuation)
 	// R31: a rejoin gets a new token for the same round, prompt and deadline.
-	p2 := mustAsk(t, g.Face, c)
+	p2 := mustAsk(t, g, c)
 	if p2.Token == p1.Token || p2.Interaction != p1.Interaction || p2.Round != 1 || !p2.Expires.Equal(p1.Expires) {
 		t.Errorf("rejoined with %+v, was %+v", p2, p1)
 	}
 	if err := g.SetKeys([][]byte{k2, k1}); err != nil {
 		t.Fatal(err)
 	}
-	mustFail(t, g.Face, look, gate.ErrInvalidContinuation) // void although its key is back
+	mustFail(t, g, look, gate.ErrInvalidContinuation) // void although its key is back
 	if err := g.SetKeys(nil); err == nil {
 		t.Error("an empty ring was taken")
 	}
-	mustFinish(t, g.Face, with(c, p2, allow), `"deployed api"`)
+	mustFinish(t, g, with(c, p2, allow), `"deployed api"`)
 	effects.want(t, 1)
 }
 
@@ -213,17 +213,17 @@ func TestRejoinFromAnotherSession(t *testing.T) {
 	g := openMem(t, deploy(&effects, nil))
 	c := call("deploy", `{"service":"api"}`)
 	c.StartID = "work"
-	p1 := mustAsk(t, g.Face, c)
+	p1 := mustAsk(t, g, c)
 	moved := c
 	moved.Session = "s2"
-	p2 := mustAsk(t, g.Face, moved)
+	p2 := mustAsk(t, g, moved)
 	if p2.Interaction != p1.Interaction || p2.Token == p1.Token || !p2.Expires.Equal(p1.Expires) {
 		t.Errorf("rejoined with %+v, was %+v", p2, p1)
 	}
-	mustFail(t, g.Face, with(c, p1, allow), gate.ErrInvalidContinuation)
+	mustFail(t, g, with(c, p1, allow), gate.ErrInvalidContinuation)
 	stolen := with(c, p2, allow) // the new token in the old session
-	mustFail(t, g.Face, stolen, gate.ErrInvalidContinuation)
-	mustFinish(t, g.Face, with(moved, p2, allow), `"deployed api"`)
+	mustFail(t, g, stolen, gate.ErrInvalidContinuation)
+	mustFinish(t, g, with(moved, p2, allow), `"deployed api"`)
 	effects.want(t, 1)
 }
 
@@ -233,7 +233,7 @@ func TestTokenIsDerived(t *testing.T) {
 	store := &faulty{Store: newMem()}
 	tools := gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}}
 	c := call("deploy", `{"service":"api"}`)
-	p := mustAsk(t, open(t, store, tools).Face, c)
+	p := mustAsk(t, open(t, store, tools), c)
 	store.crash()
 	record, err := store.Load(t.Context(), p.Interaction)
 	if err != nil {
@@ -243,7 +243,7 @@ func TestTokenIsDerived(t *testing.T) {
 		t.Error("the token is stored")
 	}
 	c.Token = p.Token
-	if again := mustAsk(t, open(t, store, tools).Face, c); again.Token != p.Token {
+	if again := mustAsk(t, open(t, store, tools), c); again.Token != p.Token {
 		t.Error("after a restart the token is another")
 	}
 }

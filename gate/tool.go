@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/parley-go/parley/internal/canon"
 	"github.com/parley-go/parley/internal/schema"
 	"github.com/parley-go/parley/interrupt"
 )
@@ -107,7 +109,7 @@ func NewTool[In, Out any](name string, handle func(ctx context.Context, in In) (
 			if err != nil {
 				return nil, err
 			}
-			return encode(out)
+			return canon.Marshal(out)
 		}
 	}
 	tool := NewRawTool(name, handler, &o)
@@ -119,7 +121,7 @@ func NewTool[In, Out any](name string, handle func(ctx context.Context, in In) (
 func NewRawTool(name string, handler Handler, opts *ToolOptions) *Tool {
 	t := &Tool{name: name, handler: handler}
 	if opts != nil {
-		t.opts = *opts
+		t.opts = opts.clone()
 	}
 	if t.opts.Schema == nil {
 		t.opts.Schema = json.RawMessage(`{"type":"object"}`)
@@ -131,8 +133,8 @@ func NewRawTool(name string, handler Handler, opts *ToolOptions) *Tool {
 // Name returns the tool's name.
 func (t *Tool) Name() string { return t.name }
 
-// Options returns the tool's options, the schema filled in.
-func (t *Tool) Options() ToolOptions { return t.opts }
+// Options returns a copy of the tool's options, the schema filled in.
+func (t *Tool) Options() ToolOptions { return t.opts.clone() }
 
 // Validate reports what is wrong with the tool.
 func (t *Tool) Validate() error {
@@ -150,18 +152,34 @@ func (t *Tool) Validate() error {
 	case t.opts.Lifetime < 0:
 		return fmt.Errorf("tool %q: lifetime must not be negative", t.name)
 	}
+	if name, ok := t.opts.maskedUnknown(); ok {
+		return fmt.Errorf("tool %q: mask names %q, which is no argument", t.name, name)
+	}
 	return nil
 }
 
 // accepts reports whether a question asked under that revision is still the tool's.
 func (t *Tool) accepts(revision string) bool {
-	if revision == t.opts.Revision {
-		return true
+	return revision == t.opts.Revision || slices.Contains(t.opts.FormerRevisions, revision)
+}
+
+// clone is a copy that shares nothing that can change.
+func (o ToolOptions) clone() ToolOptions {
+	o.FormerRevisions, o.Schema = slices.Clone(o.FormerRevisions), slices.Clone(o.Schema)
+	o.Mask, o.Needs = slices.Clone(o.Mask), slices.Clone(o.Needs)
+	return o
+}
+
+// maskedUnknown returns a name of the mask that is no argument of the schema, where the schema lists them.
+func (o ToolOptions) maskedUnknown() (name string, ok bool) {
+	var known struct{ Properties map[string]json.RawMessage }
+	if err := json.Unmarshal(o.Schema, &known); err != nil || known.Properties == nil {
+		return "", false
 	}
-	for _, former := range t.opts.FormerRevisions {
-		if revision == former {
-			return true
+	for _, name := range o.Mask {
+		if _, ok := known.Properties[name]; !ok {
+			return name, true
 		}
 	}
-	return false
+	return "", false
 }

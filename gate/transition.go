@@ -39,13 +39,13 @@ func (m move) usesTool() bool {
 	return m.then == showPrompt || m.then == runHandler || m.then == runRecovery
 }
 
-// An arrival is a request that passed the checks, with what the transition must know of the world around the record.
+// An arrival is a request that passed the checks, with what the transition must know of the world
+// around the record.
 type arrival struct {
 	round     int                // of the token; 0: by start ID
 	answer    *checkpoint.Answer // verified against the question; nil: none
 	mint      *checkpoint.Mint   // a new one for the open round (P1m); nil: the recorded one is good
 	held      bool               // the record's claim is held (see "claim")
-	unused    then               // the claim is this gate's and was never used: what it was made for; refuse: it is not so
 	replay    Replay
 	owner     string
 	now       time.Time
@@ -68,18 +68,23 @@ func waiting(s checkpoint.Status) bool { return s == checkpoint.Open || s == che
 
 func past(deadline, now time.Time) bool { return !deadline.IsZero() && !now.Before(deadline) }
 
-// arrive is what a request of the caller's on an existing interaction leads to. It comes after overdue.
+// arrive is what a request on an existing interaction leads to. It comes after overdue: a round
+// without an answer is the open one.
 func arrive(in *checkpoint.Interaction, a arrival) move {
 	if a.answer != nil {
 		switch recorded := in.Rounds[a.round-1].Answer; {
-		case recorded == nil && in.Status != checkpoint.Open:
-			return move{then: refuse, code: ErrInvalidContinuation} // no state has such a round
-		case recorded == nil: // N1
+		case recorded == nil: // N1, N3
 			next := advance(in, a.now)
 			next.Last().Answer = a.answer
-			return claim(next, a, runHandler)
+			if !a.answer.Elsewhere {
+				return claim(next, a, runHandler)
+			}
+			next.Status = checkpoint.Answered
+			return move{next: next, then: confirm}
+		case recorded.Digest == a.answer.Digest && a.answer.Elsewhere: // N4
+			return move{then: confirm}
 		case recorded.Digest == a.answer.Digest: // as if the answer had not come along
-		case recorded.Elsewhere: // N5
+		case recorded.Elsewhere && !a.answer.Elsewhere: // N5
 			return move{then: refuse, code: ErrAlreadyAnswered}
 		default: // N5
 			return move{then: refuse, code: ErrAnswerConflict}
@@ -95,12 +100,7 @@ func arrive(in *checkpoint.Interaction, a arrival) move {
 		return move{next: next, then: showPrompt}
 	case checkpoint.Answered: // N2
 		return claim(advance(in, a.now), a, runHandler)
-	case checkpoint.Expired:
-		return move{then: refuse, code: ErrExpired}
 	case checkpoint.Started, checkpoint.Running:
-		if a.unused != refuse {
-			return move{then: a.unused}
-		}
 		if a.held { // C1
 			return move{then: refuse, code: ErrBusy}
 		}
@@ -122,24 +122,6 @@ func again(in *checkpoint.Interaction, a arrival) move {
 		return claim(advance(in, a.now), a, runHandler)
 	default: // E3, A3
 		return move{then: refuse, code: ErrOutcomeUnknown}
-	}
-}
-
-// arriveElsewhere is what an answer by another road leads to (N3, N4, N5). It runs nothing.
-func arriveElsewhere(in *checkpoint.Interaction, a arrival) move {
-	recorded := in.Rounds[a.round-1].Answer
-	switch {
-	case recorded == nil && in.Status != checkpoint.Open:
-		return move{then: refuse, code: ErrInvalidContinuation} // no state has such a round
-	case recorded == nil: // N3
-		next := advance(in, a.now)
-		next.Last().Answer = a.answer
-		next.Status = checkpoint.Answered
-		return move{next: next, then: confirm}
-	case recorded.Digest == a.answer.Digest: // N4
-		return move{then: confirm}
-	default: // N5
-		return move{then: refuse, code: ErrAnswerConflict}
 	}
 }
 
@@ -180,20 +162,19 @@ func end(in *checkpoint.Interaction, ending checkpoint.Ending, now time.Time, re
 	next := advance(in, now)
 	ending.Time = next.Updated
 	next.Ending = &ending
-	switch Code(ending.Code) {
-	case "", ErrRejected, ErrDeclined, ErrCancelled: // H2, H3
+	if code := Code(ending.Code); code == "" || code.Decision() { // H2, H3
 		next.Status = checkpoint.Finished
-	default: // H4 to H7
+	} else { // H4 to H7
 		next.Status = checkpoint.Failed
 	}
-	return settle(next, retention)
+	return retire(next, retention)
 }
 
 // expire is X1: open or answered, and the deadline passed.
 func expire(in *checkpoint.Interaction, now time.Time, retention time.Duration) *checkpoint.Interaction {
 	next := advance(in, now)
 	next.Status = checkpoint.Expired
-	return settle(next, retention)
+	return retire(next, retention)
 }
 
 // abandon is X3: a claim that is dead and was not taken over.
@@ -201,12 +182,12 @@ func abandon(in *checkpoint.Interaction, now time.Time, retention time.Duration)
 	next := advance(in, now)
 	next.Status = checkpoint.Abandoned
 	next.Claim.Epoch++
-	return settle(next, retention)
+	return retire(next, retention)
 }
 
-// settle gives up the claim and sets when the record may be removed (X4). One with a start ID stays: without it the same
+// retire gives up the claim and sets when the record may be removed (X4). One with a start ID stays: without it the same
 // start ID would begin the work anew.
-func settle(next *checkpoint.Interaction, retention time.Duration) *checkpoint.Interaction {
+func retire(next *checkpoint.Interaction, retention time.Duration) *checkpoint.Interaction {
 	next.Claim.Owner = ""
 	next.Due = time.Time{}
 	if next.Start.IsZero() {

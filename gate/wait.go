@@ -8,9 +8,11 @@ import (
 	"github.com/parley-go/parley/checkpoint"
 )
 
-// Wait waits until the open prompt of the call's interaction is answered by another road, and then does what [Face.Invoke] does: it runs the
-// handler and returns its result or next prompt. The call names the interaction by its token or start ID, and brings no
-// answers. Wait returns as well when the interaction ends or expires otherwise, and ctx's error when ctx ends first; nothing is lost then.
+// Wait waits until the open prompt of the call's interaction is answered by another road, and then
+// does what [Face.Invoke] does: it runs the handler and returns its result or next prompt. The call
+// names the interaction by its token or its start ID, and brings no answers; a start ID that was never
+// used is ErrStartUnknown. Wait returns as well when the interaction ends or expires otherwise, and
+// ctx's error when ctx ends first; nothing is lost then.
 //
 // It is a request of its own each time it looks: authorized anew, and holding nothing while it waits.
 func (f *Face) Wait(ctx context.Context, call Call) (Outcome, error) {
@@ -20,54 +22,55 @@ func (f *Face) Wait(ctx context.Context, call Call) (Outcome, error) {
 	if call.Token == "" && call.StartID == "" {
 		return Outcome{}, fail(ErrInvalidContinuation, "wait needs a token or a start id")
 	}
-	first := 0
+	w := watch{store: f.gate.store}
+	defer w.end()
+	round := 0 // the one that is waited for
 	for {
-		// Watching begins before looking: what changes in between is not missed.
-		id, changed, stop := f.watch(ctx, call)
-		outcome, err := f.Invoke(ctx, call)
+		outcome, err := f.invoke(ctx, call, true)
+		var e *Error
 		switch {
-		case errors.Is(err, ErrBusy):
+		case errors.As(err, &e) && e.Code == ErrBusy:
+			outcome.Interaction = e.Interaction
 		case err != nil || outcome.Prompt == nil:
-			stop()
 			return outcome, err
-		case first != 0 && outcome.Prompt.Round != first:
-			stop()
-			return outcome, nil
-		default:
-			first = outcome.Prompt.Round
+		case round == 0:
 			// A rejoin by start ID is given its token once; from then on that is what the call waits with.
-			call.Token = outcome.Prompt.Token
-			if id.IsZero() {
-				stop()
-				continue
-			}
+			round, call.Token = outcome.Prompt.Round, outcome.Prompt.Token
+		case outcome.Prompt.Round != round:
+			return outcome, nil
 		}
-		err = f.pause(ctx, changed, outcome.Prompt)
-		stop()
-		if err != nil {
+		if w.begin(outcome.Interaction) {
+			continue // what changed before the watch began is seen by the next look
+		}
+		if err := f.pause(ctx, w.changed, outcome.Prompt); err != nil {
 			return Outcome{}, err
 		}
+		w.end()
 	}
 }
 
-// watch finds the interaction of the call and watches it, where the store can. A token or start ID that names none yet is not
-// an error here: Invoke tells it.
-func (f *Face) watch(ctx context.Context, call Call) (checkpoint.ID, <-chan struct{}, func()) {
-	none := func() {}
-	g := f.gate
-	var id checkpoint.ID
-	if name, ok := g.ring.Load().open(g.ledger, call.Token); ok {
-		id = name.id
-	} else if call.Token == "" {
-		if record, err := g.store.Find(ctx, g.hash("start", call.Scope, call.StartID)); err == nil {
-			id = record.ID
-		}
+// A watch is for one interaction, where the store can watch.
+type watch struct {
+	store   checkpoint.Store
+	changed <-chan struct{}
+	stop    func()
+}
+
+// begin reports whether a watch has begun with it: not where there is one, or none can be.
+func (w *watch) begin(id checkpoint.ID) bool {
+	watcher, ok := w.store.(checkpoint.Watcher)
+	if !ok || id.IsZero() || w.stop != nil {
+		return false
 	}
-	if watcher, ok := g.store.(checkpoint.Watcher); ok && !id.IsZero() {
-		changed, stop := watcher.Watch(id)
-		return id, changed, stop
+	w.changed, w.stop = watcher.Watch(id)
+	return true
+}
+
+func (w *watch) end() {
+	if w.stop != nil {
+		w.stop()
+		w.stop, w.changed = nil, nil
 	}
-	return id, nil, none
 }
 
 // pause waits for a change, the next look, the prompt's deadline, or the end.
@@ -81,8 +84,8 @@ func (f *Face) pause(ctx context.Context, changed <-chan struct{}, prompt *Promp
 	select {
 	case <-changed:
 	case <-timer.C:
-	case <-f.life.begun:
-	case <-f.gate.life.begun:
+	case <-f.intake.begun:
+	case <-f.gate.intake.begun:
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -19,8 +19,8 @@ import (
 // It fails closed: a rejected permission, a decline and a cancel come back, beside the question, as [ErrRejected],
 // [ErrDeclined] and [ErrCancelled]. What comes back is a copy of the question as the person saw it; the given one is never changed.
 //
-// A question is matched with its recorded answer by its type and key where it has a key (see [Keyed]), else by its type, what it shows, and its
-// occurrence among equal ones. A question that matches no recorded answer is a new question; an old answer is never given to it.
+// A question is matched with its recorded answer by its type and key where it has a key (see [Keyed]), which a
+// run asks once; else by its type, what it shows, and its occurrence among equal ones. A question that matches no recorded answer is a new question; an old answer is never given to it.
 //
 // Ask may be called several times in one run, one after the other; several goroutines ask through [AskAll]. On a context that no gate
 // made, every question is a new one. After the handler returned, Ask fails with [ErrRunEnded].
@@ -76,17 +76,24 @@ func ask(ctx context.Context, question Interrupt) (Interrupt, error) {
 	if run == nil {
 		return nil, raised
 	}
-	if run.Ended() {
+	recorded, found := run.Take(snapshot.Type, snapshot.Key, snapshot.Digest)
+	switch found {
+	case resume.Ended:
 		return nil, ErrRunEnded
-	}
-	recorded, ok := run.Match(snapshot.Type, snapshot.Key, snapshot.Digest)
-	if !ok {
-		run.Ask()
+	case resume.New:
 		return nil, raised
+	case resume.Twice:
+		return nil, &QuestionError{snapshot.Type, "key", fmt.Sprintf("%.64q was used before in this run", snapshot.Key)}
 	}
 	answered, err := Rehydrate(recorded.Type, recorded.Body)
 	if err != nil {
 		return nil, err
+	}
+	if was, ok := answered.(*ToolPermissionInterrupt); ok {
+		// A key may change what a question shows, never what it permits.
+		if is, ok := raised.(*ToolPermissionInterrupt); !ok || is.ToolName != was.ToolName {
+			return nil, &QuestionError{snapshot.Type, "key", fmt.Sprintf("%.64q permits another tool", snapshot.Key)}
+		}
 	}
 	action, err := Apply(answered, recorded.Payload)
 	if err != nil {

@@ -24,7 +24,8 @@ type Classification struct {
 	Kind      Kind
 	Questions []Interrupt     // of a prompt, in the order of the tree
 	State     json.RawMessage // the private state that travels with a prompt; nil: none
-	Other     error           // of KindMixed: the leaf that stands beside the interrupts
+	// Other is the first leaf that is neither interrupt nor decision: of KindMixed what stands beside the interrupts, of KindFailure the failure.
+	Other error
 }
 
 // Classify says what the error of a handler is. An error whose tree (Unwrap, errors.Join) holds interrupts and nothing else

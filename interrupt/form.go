@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"time"
 	"unicode/utf8"
+
+	"github.com/parley-go/parley/internal/canon"
 )
 
 // TypeForm is the type name of a [FormInterrupt].
@@ -51,7 +53,7 @@ func (f *FormInterrupt) TypeName() string { return TypeForm }
 func (f *FormInterrupt) Serialize() ([]byte, error) { return serialize(f) }
 
 // Error makes a form an error. The text is the message, cut where it is long.
-func (f *FormInterrupt) Error() string { return "form: " + cutForm(f.Message, 200) }
+func (f *FormInterrupt) Error() string { return "form: " + canon.Clip(f.Message, 200) }
 
 // QuestionKey returns Key.
 func (f *FormInterrupt) QuestionKey() string { return f.Key }
@@ -107,16 +109,4 @@ func (f *FormInterrupt) clone() Interrupt {
 	c := *f
 	c.Schema, c.Content = bytes.Clone(f.Schema), bytes.Clone(f.Content)
 	return &c
-}
-
-// cutForm shortens a text for an error, between two characters.
-func cutForm(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	end := most
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
 }

@@ -29,7 +29,7 @@ func (f *FormInterrupt) decide(payload []byte) (Action, json.RawMessage, error) 
 	if !ok {
 		return "", nil, &PayloadError{TypeForm, contentPath, "is required where the action is accept"}
 	}
-	canonical, err := canon.JSON(content, nil)
+	canonical, err := canonicalForm(content)
 	if err != nil {
 		return "", nil, misread(err)
 	}
@@ -127,9 +127,9 @@ func (f *formField) misfitNumber(value jsontext.Value) string {
 	case f.Kind == FieldInteger && !number.IsInteger():
 		return "must be an integer"
 	case f.minimum != nil && number.Compare(*f.minimum) < 0:
-		return "must be at least " + cutForm(f.Minimum.String(), 40)
+		return "must be at least " + canon.Clip(f.Minimum.String(), 40)
 	case f.maximum != nil && number.Compare(*f.maximum) > 0:
-		return "must be at most " + cutForm(f.Maximum.String(), 40)
+		return "must be at most " + canon.Clip(f.Maximum.String(), 40)
 	}
 	return ""
 }

@@ -183,6 +183,24 @@ func TestFormPayloadRefused(t *testing.T) {
 	}
 }
 
+// How long an answer may be is for the gate to say, whose limit can be above a mebibyte; so is how long a form.
+func TestFormLongAnswer(t *testing.T) {
+	long := strings.Repeat("x", 3<<20)
+	for name, schema := range map[string]string{
+		"long answer": `{"type":"object","properties":{"text":{"type":"string"}}}`,
+		"long form":   `{"type":"object","properties":{"text":{"type":"string","default":"` + long + `"}}}`,
+	} {
+		form := interrupt.Form("m", json.RawMessage(schema))
+		if err := form.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		content := `{"text":"` + long + `"}`
+		if err := form.Return([]byte(`{"content":` + content + `}`)); err != nil || string(form.Content) != content {
+			t.Errorf("%s: %d bytes of content, %v", name, len(form.Content), err)
+		}
+	}
+}
+
 // R17: decline and cancel are different, and have no content; what an earlier answer left is gone.
 func TestFormDeclineAndCancel(t *testing.T) {
 	for payload, want := range map[string]interrupt.Action{

@@ -1,6 +1,10 @@
 package interrupt
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/parley-go/parley/internal/canon"
+)
 
 // nameOptions gives the choices of an enum the titles of enumNames, and checks that one list of choices was given.
 func (f *formField) nameOptions(keywords []formMember) error {
@@ -67,7 +71,7 @@ func (n formNode) constant() (option FieldOption, err error) {
 		case "title":
 			option.Title, err = kw.text()
 		default:
-			err = kw.refuse(fmt.Sprintf("keyword %q is not part of a choice", cutForm(kw.name, 64)))
+			err = kw.refuse(fmt.Sprintf("keyword %q is not part of a choice", canon.Clip(kw.name, 64)))
 		}
 		if err != nil {
 			return option, err
@@ -89,7 +93,7 @@ func (n formNode) items() (options []FieldOption, err error) {
 	}
 	for _, kw := range keywords {
 		if kw.name != "type" && kw.name != "enum" && kw.name != "anyOf" {
-			return nil, kw.refuse(fmt.Sprintf("keyword %q is not part of the items of a form", cutForm(kw.name, 64)))
+			return nil, kw.refuse(fmt.Sprintf("keyword %q is not part of the items of a form", canon.Clip(kw.name, 64)))
 		}
 	}
 	kind, hasType := find(keywords, "type")

@@ -73,7 +73,7 @@ func readField(name string, n formNode) (formField, error) {
 	}
 	for _, kw := range keywords {
 		if !knownKeyword(kw.name) {
-			return f, kw.refuse(fmt.Sprintf("keyword %q is not part of a form", cutForm(kw.name, 64)))
+			return f, kw.refuse(fmt.Sprintf("keyword %q is not part of a form", canon.Clip(kw.name, 64)))
 		}
 	}
 	if f.Kind, err = kindOf(n, keywords); err != nil {
@@ -199,7 +199,7 @@ func crossed(low, high *int) bool { return low != nil && high != nil && *low > *
 
 // checkDefault holds a default to everything that an answer is held to.
 func (f *formField) checkDefault(path string) error {
-	canonical, err := canon.JSON(f.Default, nil)
+	canonical, err := canonicalForm(f.Default)
 	if err != nil {
 		return refuseCanon(path, err)
 	}

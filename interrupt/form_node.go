@@ -73,7 +73,7 @@ func membersOf(object jsontext.Value) ([]formMember, error) {
 
 // memberPath extends a JSON Pointer by a name, which is cut where a hostile one is long.
 func memberPath(path, name string) string {
-	return string(jsontext.Pointer(path).AppendToken(cutForm(name, 256)))
+	return string(jsontext.Pointer(path).AppendToken(canon.Clip(name, 256)))
 }
 
 func (n formNode) elements() ([]formNode, error) {

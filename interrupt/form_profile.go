@@ -22,11 +22,16 @@ var formDialects = []string{
 	"http://json-schema.org/draft-07/schema",
 }
 
+// canonicalForm returns the canonical form of a schema, a default or an answer. How long an answer may be is for the gate to
+// decide, whose limit can be above canon's own; what is longer than this cannot be stored. A form is flat, and so are its answers:
+// what is nested deeper than canon takes has no place in either.
+func canonicalForm(raw []byte) ([]byte, error) { return canon.JSON(raw, &canon.Limits{Bytes: maxBody}) }
+
 // readProfile reads a schema. The error is a *QuestionError.
 func readProfile(schema json.RawMessage) (*formProfile, error) {
 	const path = "/schema"
 	// The walk below keeps the order of the text, and so cannot go over the canonical form; it can rely on the text having one.
-	if _, err := canon.JSON(schema, nil); err != nil {
+	if _, err := canonicalForm(schema); err != nil {
 		return nil, refuseCanon(path, err)
 	}
 	root := formNode{path, trimmed(schema)}
@@ -72,7 +77,7 @@ func (p *formProfile) set(kw formMember) error {
 	case "required":
 		// Read when all properties are known.
 	default:
-		return kw.refuse(fmt.Sprintf("keyword %q is not part of a form", cutForm(kw.name, 64)))
+		return kw.refuse(fmt.Sprintf("keyword %q is not part of a form", canon.Clip(kw.name, 64)))
 	}
 	return nil
 }

@@ -178,7 +178,7 @@ func TestOwnType(t *testing.T) {
 		`{"verdict":"x","action":"yes"}`: "",
 		`{}`:                             "",
 	} {
-		have, err := interrupt.Check(q, []byte(payload))
+		have, _, err := interrupt.Check(q, []byte(payload))
 		if (err != nil) != (want == "") || err == nil && have != want {
 			t.Errorf("%s: %q, %v", payload, have, err)
 		}

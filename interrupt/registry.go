@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"sync"
 )
 
@@ -47,13 +45,6 @@ func New(typeName string) (Interrupt, bool) {
 		return nil, false
 	}
 	return factory(), true
-}
-
-// Types returns the names of all registered types, sorted.
-func Types() []string {
-	registry.mu.RLock()
-	defer registry.mu.RUnlock()
-	return slices.Sorted(maps.Keys(registry.factories))
 }
 
 // Rehydrate reads a question back from its serialized form. The error matches [ErrInvalidQuestion].

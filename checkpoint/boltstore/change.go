@@ -39,6 +39,14 @@ func newWrite(b *checkpoint.Batch) *write {
 	return w
 }
 
+// size is how many bytes the change writes; nil writes none.
+func (c *change) size() int {
+	if c == nil {
+		return 0
+	}
+	return len(c.row) + len(c.large)
+}
+
 // read returns a copy of the record that the change wrote, or checkpoint.ErrNotFound for a delete.
 func (c *change) read() (checkpoint.Record, error) {
 	if c.row == nil {
@@ -57,13 +65,4 @@ func (c *change) expects(stored *checkpoint.Record) bool {
 		return c.row != nil && c.revision == 0 && c.epoch == 0
 	}
 	return stored.Revision == c.revision && (c.row == nil || stored.Claim.Epoch == c.epoch)
-}
-
-// touched is a batch that names the records of the write, for those who watch them.
-func (w *write) touched() *checkpoint.Batch {
-	b := &checkpoint.Batch{}
-	for _, c := range w.changes {
-		b.Deletes = append(b.Deletes, checkpoint.Delete{ID: c.record.ID})
-	}
-	return b
 }

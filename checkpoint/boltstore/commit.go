@@ -12,8 +12,8 @@ import (
 // *checkpoint.ConflictError, and a [*CorruptError] where a record that the batch writes is damaged, with nothing written. After
 // checkpoint.ErrUnavailable or ctx's own error only reading back tells whether the batch was applied.
 //
-// A lazy batch does not wait for the disk, unless it creates a record, changes a start hash, has more than 64 KiB of data in a record, or
-// writes a record that the transaction under way writes too: then it is as durable as any other when Commit returns.
+// A lazy batch does not wait for the disk, unless it creates a record, changes a start hash, or writes a record that
+// the transaction under way writes too: then it is as durable as any other when Commit returns.
 func (s *Store) Commit(ctx context.Context, b *checkpoint.Batch) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s *Store) commitLazily(w *write) (done bool, err error) {
 	}
 	for _, c := range w.changes {
 		old := stored[c.record.ID]
-		if old == nil || c.large != nil || c.row != nil && old.Start != c.record.Start {
+		if old == nil || c.row != nil && old.Start != c.record.Start {
 			return false, nil
 		}
 	}
@@ -136,6 +136,7 @@ func (s *Store) lay(w *write) error {
 	}
 	if err == nil {
 		for _, c := range w.changes {
+			s.overlayData += c.size() - s.overlay[c.record.ID].size()
 			s.overlay[c.record.ID] = c
 		}
 		if w.time.After(s.floor) {
@@ -150,7 +151,7 @@ func (s *Store) lay(w *write) error {
 	case s.dirty <- struct{}{}:
 	default:
 	}
-	s.hub.Changed(w.touched())
+	s.changed(w)
 	return nil
 }
 

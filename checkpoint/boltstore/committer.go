@@ -16,8 +16,11 @@ import (
 const (
 	// maxGroup is how many requests share one transaction at most.
 	maxGroup = 512
-	// maxOverlay is how many lazy writes wait for the store to be idle; with more they are flushed at once. It bounds what a listing copies.
-	maxOverlay = 512
+	// maxOverlay is how many lazy writes wait for the store to be idle, and maxOverlayData how many bytes of them; with
+	// more they are flushed at once. It bounds what a listing goes through, and what is held in memory. No lazy write
+	// waits for it (R25): those that come while the disk is busy are in the next transaction.
+	maxOverlay     = 512
+	maxOverlayData = 8 << 20
 )
 
 // A request is what the committer does in a transaction: a write, or the ledger of whoever joins first.
@@ -39,7 +42,7 @@ func (s *Store) serve() {
 			s.run(s.gather(r))
 			idle = nil
 		case <-s.dirty:
-			if s.overlaySize() > maxOverlay {
+			if s.overlayFull() {
 				s.run(nil)
 				idle = nil
 			} else if idle == nil {
@@ -60,10 +63,10 @@ func (s *Store) serve() {
 	}
 }
 
-func (s *Store) overlaySize() int {
+func (s *Store) overlayFull() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.overlay)
+	return len(s.overlay) > maxOverlay || s.overlayData > maxOverlayData
 }
 
 // gather takes what is in the queue.
@@ -244,6 +247,7 @@ func (g *group) settle(err error) {
 		for _, c := range g.flushed {
 			if s.overlay[c.record.ID] == c { // else a newer lazy write came over it
 				delete(s.overlay, c.record.ID)
+				s.overlayData -= c.size()
 			}
 		}
 		if g.floor.After(s.floor) {
@@ -256,7 +260,7 @@ func (g *group) settle(err error) {
 		if err != nil {
 			r.outcome = err
 		} else if r.outcome == nil && r.write != nil {
-			s.hub.Changed(r.write.touched())
+			s.changed(r.write)
 		}
 		r.answer <- r.outcome
 	}

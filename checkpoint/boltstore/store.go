@@ -44,15 +44,16 @@ type Store struct {
 	// next comparison, and never while the disk is waited for. It comes before mu.
 	admit sync.Mutex
 
-	mu        sync.Mutex
-	closed    bool
-	failed    error                     // why nothing is served any more
-	overlay   map[checkpoint.ID]*change // lazy writes that are not in the file yet
-	inFlight  map[checkpoint.ID]bool    // what the transaction under way writes over the overlay
-	floor     time.Time                 // the latest time that was committed
-	members   map[string]bool           // the owners that are alive
-	joined    uint64                    // how many ever joined
-	failpoint func(committed bool) error
+	mu          sync.Mutex
+	closed      bool
+	failed      error                     // why nothing is served any more
+	overlay     map[checkpoint.ID]*change // lazy writes that are not in the file yet
+	overlayData int                       // how many bytes they have
+	inFlight    map[checkpoint.ID]bool    // what the transaction under way writes over the overlay
+	floor       time.Time                 // the latest time that was committed
+	members     map[string]bool           // the owners that are alive
+	joined      uint64                    // how many ever joined
+	failpoint   func(committed bool) error
 }
 
 func newStore(path, boot string, db *database, o *Options) *Store {
@@ -205,3 +206,10 @@ func (s *Store) find(ctx context.Context, start checkpoint.Hash) (r checkpoint.R
 
 // Watch implements [checkpoint.Watcher]. Those who wait are not woken by a commit of unknown outcome, nor by Close.
 func (s *Store) Watch(id checkpoint.ID) (<-chan struct{}, func()) { return s.hub.Watch(id) }
+
+// changed wakes those who wait for a record of the write.
+func (s *Store) changed(w *write) {
+	for _, c := range w.changes {
+		s.hub.Changed(c.record.ID)
+	}
+}

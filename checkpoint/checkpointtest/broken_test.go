@@ -75,15 +75,15 @@ func withCurrent(change func(p *checkpoint.Put, stored checkpoint.Record)) func(
 }
 
 var breakages = map[string]func() checkpoint.Store{
-	"batch not whole": func() checkpoint.Store { return &broken{Store: memstore.New(nil), commit: each} },
+	"batch not whole": func() checkpoint.Store { return &broken{Store: memstore.New(), commit: each} },
 	"epoch ignored": func() checkpoint.Store {
-		return &broken{Store: memstore.New(nil), commit: withCurrent(func(p *checkpoint.Put, stored checkpoint.Record) { p.Epoch = stored.Claim.Epoch })}
+		return &broken{Store: memstore.New(), commit: withCurrent(func(p *checkpoint.Put, stored checkpoint.Record) { p.Epoch = stored.Claim.Epoch })}
 	},
 	"start hash lost": func() checkpoint.Store {
-		return &broken{Store: memstore.New(nil), commit: withCurrent(func(p *checkpoint.Put, _ checkpoint.Record) { p.Record.Start = checkpoint.Hash{} })}
+		return &broken{Store: memstore.New(), commit: withCurrent(func(p *checkpoint.Put, _ checkpoint.Record) { p.Record.Start = checkpoint.Hash{} })}
 	},
 	"lazy batch lost": func() checkpoint.Store {
-		return &broken{Store: memstore.New(nil), commit: func(s *memstore.Store, b *checkpoint.Batch) error {
+		return &broken{Store: memstore.New(), commit: func(s *memstore.Store, b *checkpoint.Batch) error {
 			if b.Lazy {
 				return nil
 			}
@@ -93,7 +93,7 @@ var breakages = map[string]func() checkpoint.Store{
 	"data shared": func() checkpoint.Store {
 		shared := make(map[string][]byte)
 		var mu sync.Mutex
-		return &broken{Store: memstore.New(nil), load: func(r checkpoint.Record) checkpoint.Record {
+		return &broken{Store: memstore.New(), load: func(r checkpoint.Record) checkpoint.Record {
 			mu.Lock()
 			defer mu.Unlock()
 			key := r.ID.String() + string(rune(r.Revision))
@@ -105,7 +105,7 @@ var breakages = map[string]func() checkpoint.Store{
 		}}
 	},
 	"last of a page lost": func() checkpoint.Store {
-		return &broken{Store: memstore.New(nil), list: func(p checkpoint.Page) checkpoint.Page {
+		return &broken{Store: memstore.New(), list: func(p checkpoint.Page) checkpoint.Page {
 			if p.Next != "" {
 				p.Records = p.Records[:len(p.Records)-1]
 			}

@@ -13,7 +13,7 @@ import (
 func Example() {
 	testContract := func(t *testing.T) {
 		checkpointtest.Run(t, checkpointtest.Harness{
-			Open: func(testing.TB) checkpoint.Store { return memstore.New(nil) },
+			Open: func(testing.TB) checkpoint.Store { return memstore.New() },
 		})
 	}
 	ok := testing.RunTests(func(_, name string) (bool, error) { return name == "TestContract", nil },

@@ -11,7 +11,7 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	store := memstore.New(nil)
+	store := memstore.New()
 	open := checkpoint.Record{ID: checkpoint.ID{1}, Revision: 1, Status: checkpoint.Open}
 	fmt.Println("create:", store.Commit(ctx, &checkpoint.Batch{Puts: []checkpoint.Put{{Record: open}}}))
 

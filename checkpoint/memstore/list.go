@@ -1,7 +1,6 @@
 package memstore
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -10,118 +9,87 @@ import (
 	"github.com/parley-go/parley/checkpoint"
 )
 
-const (
-	defaultLimit = 100
-	maxLimit     = 1000
-	// maxPassed is how many records that do not match are passed over for one page, in each order that is gone through.
-	maxPassed = 4096
-)
-
-// List implements [checkpoint.Store]. What a page costs depends on its limit, not on how many records there are: at most 1000
-// records are returned and a few thousand passed over, so a page may be shorter than its limit, even empty, and yet have a Next.
+// List implements [checkpoint.Store]. What a page costs depends on its limit, not on how many records there are: at
+// most 1000 records are returned and a few thousand passed over, so a page may be shorter than its limit, even empty,
+// and yet have a Next.
 func (s *Store) List(ctx context.Context, q checkpoint.Query) (checkpoint.Page, error) {
 	if err := ctx.Err(); err != nil {
 		return checkpoint.Page{}, err
 	}
-	after, err := parsePosition(&q)
+	after, err := q.Position()
 	if err != nil {
 		return checkpoint.Page{}, err
 	}
-	limit := min(cmp.Or(q.Limit, defaultLimit), maxLimit)
-	found, next := s.page(&q, after, limit)
-	page := checkpoint.Page{Next: next}
-	for _, r := range found {
-		page.Records = append(page.Records, copyOut(r))
+	l := &listing{q: &q, after: after}
+	s.mu.RLock()
+	for _, tree := range s.index.orders(&q) {
+		l.scan(tree)
+	}
+	s.mu.RUnlock()
+	page := q.Page(l.found, l.reached)
+	for i := range page.Records {
+		page.Records[i].Data = slices.Clone(page.Records[i].Data)
 	}
 	return page, nil
 }
 
-// An order is one tree and how it is sorted.
-type order struct {
-	tree *btree.BTreeG[*checkpoint.Record]
-	less btree.LessFunc[*checkpoint.Record]
-}
-
-// orders returns those in which the records of the query are; all of them are sorted alike.
-func (x *index) orders(q *checkpoint.Query) []order {
-	if !q.DueBefore.IsZero() {
-		return []order{{x.due, lessDue}}
+// orders returns the trees in which the records of the query are; all of them are sorted alike.
+func (x *index) orders(q *checkpoint.Query) (orders []*btree.BTreeG[*checkpoint.Record]) {
+	if q.ByDue() {
+		return append(orders, x.due)
 	}
-	ended := func(s checkpoint.Status) bool { return s.Ended() }
-	live := func(s checkpoint.Status) bool { return !s.Ended() }
-	var orders []order
-	if len(q.Statuses) == 0 || slices.ContainsFunc(q.Statuses, live) {
-		orders = append(orders, order{x.live, lessPlace})
+	if q.Live() {
+		orders = append(orders, x.live)
 	}
-	if len(q.Statuses) == 0 || slices.ContainsFunc(q.Statuses, ended) {
-		orders = append(orders, order{x.ended, lessPlace})
+	if q.Ended() {
+		orders = append(orders, x.ended)
 	}
 	return orders
 }
 
-// page returns the records of one page, in order and not copied, and the position after it.
-func (s *Store) page(q *checkpoint.Query, after *checkpoint.Record, limit int) (found []*checkpoint.Record, next string) {
-	var less btree.LessFunc[*checkpoint.Record]
-	var bound *checkpoint.Record // up to here every order was gone through; nil: to the end
-	s.mu.RLock()
-	for _, o := range s.index.orders(q) {
-		less = o.less
-		matches, reached := o.scan(q, after, limit)
-		found = append(found, matches...)
-		if reached != nil && (bound == nil || less(reached, bound)) {
-			bound = reached
-		}
-	}
-	s.mu.RUnlock()
-
-	slices.SortFunc(found, func(a, b *checkpoint.Record) int {
-		if less(a, b) {
-			return -1
-		}
-		return 1
-	})
-	if bound != nil {
-		found = slices.DeleteFunc(found, func(r *checkpoint.Record) bool { return less(bound, r) })
-	}
-	if len(found) > limit {
-		return found[:limit], formatPosition(q, found[limit-1])
-	}
-	if bound != nil {
-		return found, formatPosition(q, bound)
-	}
-	return found, ""
+// A listing is one page in the making.
+type listing struct {
+	q       *checkpoint.Query
+	after   *checkpoint.Record  // nil: this is the first page
+	found   []checkpoint.Record // with the data of the index
+	reached *checkpoint.Record  // up to here every order was gone through; nil: to the end
 }
 
-// scan goes on behind the position after, until it has one match more than limit (by which the caller knows that there is more)
-// or has passed over too many. It returns the last record it looked at, or nil when it came to the end.
-func (o order) scan(q *checkpoint.Query, after *checkpoint.Record, limit int) (found []*checkpoint.Record, reached *checkpoint.Record) {
-	byDue := !q.DueBefore.IsZero()
-	from := after
+// scan goes on behind the position after, until it has one match more than the limit (by which it is known that there
+// is more) or has passed over too many.
+func (l *listing) scan(tree *btree.BTreeG[*checkpoint.Record]) {
+	from := l.after
 	if from == nil {
-		from = &checkpoint.Record{Scope: q.Scope}
+		from = &checkpoint.Record{Scope: l.q.Scope}
 	}
-	passed := 0
-	o.tree.AscendGreaterOrEqual(from, func(r *checkpoint.Record) bool {
-		if byDue && r.Due.After(q.DueBefore) || !byDue && !inScope(q, r) {
+	count, passed := 0, 0
+	tree.AscendGreaterOrEqual(from, func(r *checkpoint.Record) bool {
+		if l.beyond(r) {
 			return false
 		}
-		if after != nil && !o.less(after, r) {
+		if l.after != nil && l.q.Compare(l.after, r) == 0 {
 			return true
 		}
-		if inScope(q, r) && (len(q.Statuses) == 0 || slices.Contains(q.Statuses, r.Status)) {
-			found = append(found, r)
+		if l.q.Matches(r) {
+			l.found = append(l.found, *r)
+			count++
 		} else {
 			passed++
 		}
-		if len(found) > limit || passed >= maxPassed {
-			reached = r
-			return false
+		if count <= l.q.PageLimit() && passed < checkpoint.MaxPassed {
+			return true
 		}
-		return true
+		if l.reached == nil || l.q.Compare(r, l.reached) < 0 {
+			l.reached = r
+		}
+		return false
 	})
-	return found, reached
 }
 
-func inScope(q *checkpoint.Query, r *checkpoint.Record) bool {
-	return q.Scope.IsZero() || q.Scope == r.Scope
+// beyond reports whether the record, and so all after it, is not asked for.
+func (l *listing) beyond(r *checkpoint.Record) bool {
+	if l.q.ByDue() {
+		return r.Due.After(l.q.DueBefore)
+	}
+	return !l.q.Scope.IsZero() && l.q.Scope != r.Scope
 }

@@ -2,7 +2,7 @@ package memstore
 
 import (
 	"context"
-	"fmt"
+	"crypto/rand"
 	"slices"
 	"time"
 
@@ -22,17 +22,13 @@ func (s *Store) Join(ctx context.Context, proposed checkpoint.Ledger) (checkpoin
 	if err := ctx.Err(); err != nil {
 		return checkpoint.Ledger{}, nil, err
 	}
-	if s.bootErr != nil {
-		return checkpoint.Ledger{}, nil, fmt.Errorf("join store: %w", s.bootErr)
-	}
+	m := &member{store: s, owner: rand.Text()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ledger == nil {
 		proposed.Meta = slices.Clone(proposed.Meta)
 		s.ledger = &proposed
 	}
-	s.joined++
-	m := &member{store: s, owner: fmt.Sprintf("%s.%d", s.boot, s.joined)}
 	s.members[m.owner] = true
 	return checkpoint.Ledger{ID: s.ledger.ID, Meta: slices.Clone(s.ledger.Meta)}, m, nil
 }

@@ -2,10 +2,7 @@ package memstore
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"time"
@@ -19,40 +16,21 @@ var (
 	_ checkpoint.Watcher = (*Store)(nil)
 )
 
-// Options configure a store. Nil Options and the zero Options are the defaults.
-type Options struct {
-	// Random is where the names of owners come from; nil means crypto/rand.Reader. It is read once, by New.
-	Random io.Reader
-}
-
-// A Store holds records in memory. It is safe for concurrent use, needs no closing, and never fails after a first successful
-// [Store.Join]. The zero Store is not usable: make one with [New].
+// A Store holds records in memory. It is safe for concurrent use, needs no closing, and never fails.
+// The zero Store is not usable: make one with [New].
 type Store struct {
-	boot    string // the first part of every owner's name
-	bootErr error  // why there is no boot
-	hub     watch.Hub
+	hub watch.Hub
 
 	mu      sync.RWMutex
 	index   index
 	ledger  *checkpoint.Ledger // nil before the first Join
 	members map[string]bool    // the owners that are alive
-	joined  uint64             // how many ever joined
 	floor   time.Time          // the latest time that was committed
 }
 
-// New returns an empty store. An error of opts.Random is reported by [Store.Join].
-func New(opts *Options) *Store {
-	random := io.Reader(rand.Reader)
-	if opts != nil && opts.Random != nil {
-		random = opts.Random
-	}
-	s := &Store{index: newIndex(), members: make(map[string]bool)}
-	var boot [16]byte
-	if _, err := io.ReadFull(random, boot[:]); err != nil {
-		s.bootErr = fmt.Errorf("read randomness for an owner name: %w", err)
-	}
-	s.boot = hex.EncodeToString(boot[:])
-	return s
+// New returns an empty store.
+func New() *Store {
+	return &Store{index: newIndex(), members: make(map[string]bool)}
 }
 
 // Load implements [checkpoint.Store].
@@ -100,7 +78,12 @@ func (s *Store) Commit(ctx context.Context, b *checkpoint.Batch) error {
 	if err := s.apply(b, records); err != nil {
 		return err
 	}
-	s.hub.Changed(b)
+	for i := range b.Puts {
+		s.hub.Changed(b.Puts[i].Record.ID)
+	}
+	for _, d := range b.Deletes {
+		s.hub.Changed(d.ID)
+	}
 	return nil
 }
 

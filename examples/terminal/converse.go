@@ -67,21 +67,11 @@ func converse(ctx context.Context, g *gate.Gate, call gate.Call, who person) err
 	case e.Code.Retryable() && ctx.Err() != nil:
 		return errInterrupted
 	}
-	if err := who.ended(nil, e); err != nil || personsNo(e) {
+	if err := who.ended(nil, e); err != nil || e.Code.Decision() || e.Ended.Decision() {
 		return err
 	}
 	if cause := e.Unwrap(); cause != nil { // private to the host, which is us
 		return cause
 	}
 	return errTold
-}
-
-// personsNo reports whether a person decided against it, in this run or an earlier one.
-func personsNo(e *gate.Error) bool {
-	for _, code := range []gate.Code{e.Code, e.Ended} {
-		if code == gate.ErrRejected || code == gate.ErrDeclined || code == gate.ErrCancelled {
-			return true
-		}
-	}
-	return false
 }

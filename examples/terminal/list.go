@@ -55,7 +55,7 @@ func openRows(ctx context.Context, g *gate.Gate) ([]row, error) {
 			switch {
 			case s.Problem != nil:
 				rows = append(rows, row{ID: s.ID.String(), Status: "unreadable"})
-			case goesOn(s):
+			case s.GoesOn:
 				rows = append(rows, rowOf(s))
 			}
 		}

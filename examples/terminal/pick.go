@@ -14,16 +14,9 @@ import (
 // scope is whose interactions these are. A program for many people has a name for each; here there is one person.
 const scope = "local"
 
-// unfinished are the states in which a release may go on. Abandoned and failed are two of them because the tool is repeatable.
+// unfinished are the states in which an interaction may go on; whether it does is told by [gate.Summary].
 var unfinished = []checkpoint.Status{
 	checkpoint.Started, checkpoint.Open, checkpoint.Answered, checkpoint.Running, checkpoint.Abandoned, checkpoint.Failed,
-}
-
-func goesOn(s gate.Summary) bool {
-	if s.Status == checkpoint.Failed { // not by the deadline or a limit, which it would meet again
-		return s.Code == gate.ErrFailed || s.Code.Retryable()
-	}
-	return s.Status == checkpoint.Abandoned || !s.Status.Ended()
 }
 
 // pickRelease finds the release to go on with, or else the next one. It remembers nothing itself: a process that was killed at whatever
@@ -48,7 +41,7 @@ func pickRelease(ctx context.Context, g *gate.Gate, o *options) (release, error)
 		if errors.Is(err, gate.ErrStartUnknown) {
 			return r, nil
 		}
-		if err != nil || goesOn(s) {
+		if err != nil || s.GoesOn {
 			return r, err
 		}
 	}
@@ -66,7 +59,7 @@ func openRelease(ctx context.Context, g *gate.Gate) (release, error) {
 			switch {
 			case s.Problem != nil:
 				fmt.Fprintf(os.Stderr, "passing over interaction %s: %v\n", s.ID, s.Problem)
-			case goesOn(s):
+			case s.GoesOn:
 				var r release
 				err := json.Unmarshal(s.Arguments, &r)
 				return r, err

@@ -57,7 +57,7 @@ func TestTerminalAnswers(t *testing.T) {
 			if err != nil || string(got) != tc.want {
 				t.Fatalf("answer is %s, %v\nwant      %s\n%s", got, err, tc.want, screen.String())
 			}
-			if _, err := interrupt.Check(tc.question, got); err != nil {
+			if _, _, err := interrupt.Check(tc.question, got); err != nil {
 				t.Errorf("answer does not fit: %v", err)
 			}
 		})

@@ -237,7 +237,7 @@ func ExampleJSON() {
 	fmt.Println(err)
 	// Output:
 	// {"amount":12.5,"id":9007199254740993,"to":"café"} <nil>
-	// json: /amount: duplicate name
+	// /amount: duplicate name
 }
 
 func BenchmarkJSON(b *testing.B) {

@@ -3,12 +3,12 @@ package canon
 import (
 	"errors"
 	"io"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// An Error says why a text has no canonical form, and where.
+// An Error says what is wrong with a JSON text, and where: why it has no canonical form or, in package schema,
+// why it does not fit. It quotes no value, and is never long.
 type Error struct {
 	Path   string // JSON Pointer to the place, cut where it is very long; empty for the whole
 	Reason string
@@ -16,26 +16,14 @@ type Error struct {
 
 func (e *Error) Error() string {
 	if e.Path == "" {
-		return "json: " + e.Reason
+		return e.Reason
 	}
-	return "json: " + e.Path + ": " + e.Reason
+	return e.Path + ": " + e.Reason
 }
 
 // refuse returns the error for a place. The pointer is made of the input's own names, and so is cut to a length.
 func refuse(at jsontext.Pointer, reason string) error {
-	return &Error{Path: clip(string(at)), Reason: reason}
-}
-
-func clip(s string) string {
-	const most = 256
-	if len(s) <= most {
-		return s
-	}
-	end := most
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
+	return &Error{Path: Clip(string(at), 256), Reason: reason}
 }
 
 // translate turns the tokenizer's error into one of this package. The tokenizer's reasons are short and quote at most a
@@ -58,5 +46,5 @@ func translate(err error) error {
 	case jsontext.ErrNonStringName:
 		return refuse(syntactic.JSONPointer, "name is not a string")
 	}
-	return refuse(syntactic.JSONPointer, clip(syntactic.Err.Error()))
+	return refuse(syntactic.JSONPointer, Clip(syntactic.Err.Error(), 256))
 }

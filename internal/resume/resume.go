@@ -27,7 +27,8 @@ type Run struct {
 	mu    sync.Mutex
 	ended bool
 	asked bool
-	taken []bool // which of Questions were matched in this run
+	taken []bool          // which of Questions were matched in this run
+	keys  map[string]bool // which types and keys were asked in this run
 }
 
 type key struct{}
@@ -49,38 +50,45 @@ func (r *Run) End() (asked bool) {
 	return r.asked
 }
 
-// Ended reports whether the handler has returned.
-func (r *Run) Ended() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.ended
-}
+// What Take found.
+type Found int
 
-// Ask notes that the handler asked something that has no answer yet.
-func (r *Run) Ask() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.asked = true
-}
+const (
+	Ended Found = iota // the handler has returned
+	New                // no recorded answer: the question is asked now
+	Recorded
+	Twice // the key was used before in this run
+)
 
-// Match finds the recorded question that is the one asked: by type and key where it has a key, else by type, digest and
-// occurrence: the nth such question of a run is the nth such question on record (R2).
-func (r *Run) Match(typeName, key string, digest [32]byte) (Question, bool) {
+// Take finds the recorded question that is the one asked (R2): by type and key where it has a key,
+// which a run uses once, else by type, digest and occurrence: the nth such question of a run is the
+// nth such question on record.
+func (r *Run) Take(typeName, key string, digest [32]byte) (Question, Found) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.ended {
+		return Question{}, Ended
+	}
+	if key != "" {
+		if r.keys[typeName+"\x00"+key] {
+			return Question{}, Twice
+		}
+		if r.keys == nil {
+			r.keys = make(map[string]bool)
+		}
+		r.keys[typeName+"\x00"+key] = true
+	}
 	if r.taken == nil {
 		r.taken = make([]bool, len(r.Questions))
 	}
 	for i, q := range r.Questions {
-		if q.Type != typeName || q.Key != key {
-			continue
-		}
-		if key != "" || (q.Digest == digest && !r.taken[i]) {
+		if q.Type == typeName && q.Key == key && !r.taken[i] && (key != "" || q.Digest == digest) {
 			r.taken[i] = true
-			return q, true
+			return q, Recorded
 		}
 	}
-	return Question{}, false
+	r.asked = true
+	return Question{}, New
 }
 
 // Supports reports whether the call can show questions of that facility.

@@ -18,6 +18,12 @@ import (
 // base names the schema to the library. Nothing can be loaded from there (RFC 2606), and the loader would refuse to.
 const base = "https://parley.invalid/arguments"
 
+// What a schema may measure: it is the host's own, so that the bounds are wide.
+const (
+	maxBytes = 16 << 20
+	maxDepth = 1000
+)
+
 // A Schema is a compiled schema. It does not change, and any number of goroutines may use it.
 type Schema struct {
 	compiled *jsonschema.Schema
@@ -26,16 +32,20 @@ type Schema struct {
 // Compile reads a schema for the arguments of a tool: its root is an object with type "object". The error is an [*Error] whose path leads
 // into the schema.
 func Compile(raw json.RawMessage) (*Schema, error) {
-	doc, err := decode(raw)
+	canonical, err := canon.JSON(raw, &canon.Limits{Bytes: maxBytes, Depth: maxDepth})
+	if err != nil {
+		return nil, err
+	}
+	doc, err := decode(canonical)
 	if err != nil {
 		return nil, err
 	}
 	root, ok := doc.(map[string]any)
 	if !ok {
-		return nil, &Error{"", "schema must be an object"}
+		return nil, at(nil, "schema must be an object")
 	}
 	if root["type"] != "object" {
-		return nil, &Error{"/type", `must be "object"`}
+		return nil, at([]string{"type"}, `must be "object"`)
 	}
 	if err := checkCounts(doc, nil); err != nil {
 		return nil, err
@@ -48,7 +58,7 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 		c.RegisterFormat(format)
 	}
 	if err := c.AddResource(base, doc); err != nil {
-		return nil, &Error{"", "not usable as a schema"}
+		return nil, at(nil, "not usable as a schema")
 	}
 	compiled, err := c.Compile(base)
 	if err != nil {
@@ -57,18 +67,14 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	return &Schema{compiled}, nil
 }
 
-// decode makes of a text the values that the library works on. Its canonical form is decoded, not the text: that one has no duplicate
-// names, and no number in it is so large that computing with it takes long.
-func decode(raw []byte) (any, error) {
-	canonical, err := canon.JSON(raw, nil)
-	if err != nil {
-		return nil, fromCanon(err)
-	}
+// decode makes of a canonical form the values that the library works on. Of another text it could make what was not
+// meant: of two members of one name it takes the last.
+func decode(canonical []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(canonical))
 	d.UseNumber()
 	var doc any
 	if err := d.Decode(&doc); err != nil {
-		return nil, &Error{"", "not readable"}
+		return nil, at(nil, "not readable")
 	}
 	return doc, nil
 }
@@ -125,7 +131,7 @@ func placed(err error, doc any) error {
 		if path, err := url.PathUnescape(fragment); err == nil {
 			fragment = path
 		}
-		return &Error{clip(fragment, 256), "must be a regular expression (RE2)"}
+		return &Error{Path: canon.Clip(fragment, 256), Reason: "must be a regular expression (RE2)"}
 	}
 	target := ""
 	if e, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
@@ -138,7 +144,7 @@ func placed(err error, doc any) error {
 	if place := findReference(doc, target, nil); place != nil {
 		return at(place, "must refer to a place within the schema")
 	}
-	return &Error{"", "not usable as a schema: " + clip(err.Error(), 200)}
+	return at(nil, "not usable as a schema: "+canon.Clip(err.Error(), 200))
 }
 
 // findReference returns the first place of a reference to target, which the library's errors do not tell.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/parley-go/parley/internal/canon"
 	"github.com/parley-go/parley/internal/schema"
 )
 
@@ -16,6 +17,9 @@ func FuzzValidate(f *testing.F) {
 				t.Fatalf("error is %T: %.300v", err, err)
 			}
 			return
+		}
+		if doc, err = canon.JSON(doc, nil); err != nil {
+			return // it is not for Validate
 		}
 		first := s.Validate(doc)
 		if first == nil {

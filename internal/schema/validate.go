@@ -11,12 +11,16 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/parley-go/parley/internal/canon"
 )
 
-// Validate checks a document. The error is an [*Error] that names the first offending place, in the order of names and
-// indexes, and so is the same every time.
-func (s *Schema) Validate(doc json.RawMessage) error {
-	v, err := decode(doc)
+// Validate checks a document in canonical form, as [canon.JSON] makes it. That form has no duplicate names and no
+// number that takes long to compute with; how long and how deep the document may be is for who made the form to
+// decide. The error is an [*Error] that names the first offending place, in the order of names and indexes, and so
+// is the same every time.
+func (s *Schema) Validate(canonical json.RawMessage) error {
+	v, err := decode(canonical)
 	if err != nil {
 		return err
 	}
@@ -26,7 +30,7 @@ func (s *Schema) Validate(doc json.RawMessage) error {
 	}
 	invalid, ok := err.(*jsonschema.ValidationError)
 	if !ok {
-		return &Error{"", "does not fit the schema"}
+		return at(nil, "does not fit the schema")
 	}
 	return first(invalid)
 }
@@ -74,9 +78,9 @@ func describe(err *jsonschema.ValidationError) (place []string, reason string) {
 	case *kind.Required:
 		return inside(k.Missing), "is required"
 	case *kind.DependentRequired:
-		return inside(k.Missing), "is required beside " + clip(strconv.Quote(k.Prop), 40)
+		return inside(k.Missing), "is required beside " + canon.Clip(strconv.Quote(k.Prop), 40)
 	case *kind.Dependency:
-		return inside(k.Missing), "is required beside " + clip(strconv.Quote(k.Prop), 40)
+		return inside(k.Missing), "is required beside " + canon.Clip(strconv.Quote(k.Prop), 40)
 	case *kind.AdditionalProperties:
 		return inside(k.Properties), "is not a known property"
 	case *kind.PropertyNames:
@@ -94,9 +98,9 @@ func reasonOf(k jsonschema.ErrorKind) string {
 	case *kind.Const:
 		return "must be the allowed value"
 	case *kind.Format:
-		return "must have the format " + clip(k.Want, 40)
+		return "must have the format " + canon.Clip(k.Want, 40)
 	case *kind.Pattern:
-		return "must match the pattern " + clip(k.Want, 80)
+		return "must match the pattern " + canon.Clip(k.Want, 80)
 	case *kind.FalseSchema:
 		return "is not allowed"
 	case *kind.AnyOf, *kind.OneOf, *kind.Not:
@@ -142,7 +146,7 @@ func boundOf(k jsonschema.ErrorKind) string {
 // exact writes a bound of the schema, which is a decimal, with all of its digits.
 func exact(r *big.Rat) string {
 	digits, _ := r.FloatPrec()
-	return clip(r.FloatString(digits), 40)
+	return canon.Clip(r.FloatString(digits), 40)
 }
 
 // compareTokens orders indexes by value, before names, which it orders by their bytes.

@@ -41,22 +41,10 @@ func (h *Hub) leave(id checkpoint.ID, w *waiters) {
 	}
 }
 
-// Changed wakes everybody who waits for the records of the batch.
-func (h *Hub) Changed(b *checkpoint.Batch) {
+// Changed wakes everybody who waits for the record.
+func (h *Hub) Changed(id checkpoint.ID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.waiting) == 0 {
-		return
-	}
-	for _, p := range b.Puts {
-		h.wake(p.Record.ID)
-	}
-	for _, d := range b.Deletes {
-		h.wake(d.ID)
-	}
-}
-
-func (h *Hub) wake(id checkpoint.ID) {
 	if w := h.waiting[id]; w != nil {
 		close(w.changed)
 		delete(h.waiting, id)
