@@ -1,9 +1,11 @@
-// Package parley is a toolkit for the moment in which an agent's tool needs a person. It holds no code: what a program imports are its parts.
+// Package parley is a toolkit for the moment in which an agent's tool needs a person. It holds no
+// code: what a program imports are its parts.
 //
 //   - Package interrupt is what a tool's handler raises, and what the person answers.
 //   - Package gate runs handlers and enforces the rules: tokens, rounds, expiry, replay, recovery.
-//   - Package checkpoint is what is kept of an interaction; checkpoint/boltstore keeps it in one file, checkpoint/memstore in memory, and
-//     checkpoint/checkpointtest is what every store has to pass.
+//   - Package checkpoint is what is kept of an interaction; checkpoint/boltstore keeps it in one
+//     file, checkpoint/memstore in memory, and checkpoint/checkpointtest is what every store has to
+//     pass.
 //
 // A handler asks by returning an error:
 //
@@ -15,5 +17,6 @@
 //		return ship(ctx, in) // reached only after a person allowed exactly this call
 //	}
 //
-// What is promised stands in docs/rules.md, and what each step commits, with what a crash leaves, in docs/transitions.md. The README begins with a whole program.
+// What is promised stands in docs/rules.md, and what each step commits, with what a crash leaves,
+// in docs/transitions.md. The README begins with a whole program.
 package parley

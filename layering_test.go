@@ -15,8 +15,9 @@ import (
 
 const module = "github.com/parley-go/parley"
 
-// A place is where a package stands in the house. A package may import those of the module that stand on lower floors, those
-// beside it that are named here, the standard library, and the outside modules that are named here.
+// A place is where a package stands in the house. A package may import those of the module that
+// stand on lower floors, those beside it that are named here, the standard library, and the outside
+// modules that are named here.
 type place struct {
 	floor   int
 	beside  []string // packages of the same floor
@@ -35,14 +36,17 @@ const (
 	rapid         = "pgregory.net/rapid"
 )
 
-// house has a row for every package, by its path in the module. Whoever adds a package adds its row.
+// house has a row for every package, by its path in the module. Whoever adds a package adds its
+// row.
 var house = map[string]place{
 	"": {floor: 5}, // documentation only
 
-	"internal/canon":  {floor: 0, outside: []string{jsontext}},
-	"internal/crash":  {floor: 0},
-	"internal/resume": {floor: 0},
-	"internal/schema": {floor: 0, beside: []string{"internal/canon"}, outside: []string{jsonSchema, jsonSchemaFor, jsontext}},
+	"internal/canon":   {floor: 0, outside: []string{jsontext}},
+	"internal/crash":   {floor: 0},
+	"internal/durable": {floor: 0},
+	"internal/resume":  {floor: 0},
+	"internal/schema": {floor: 0, beside: []string{"internal/canon"},
+		outside: []string{jsonSchema, jsonSchemaFor, jsontext}},
 
 	"interrupt": {floor: 1, outside: []string{jsontext, jsonSchema}},
 
@@ -57,7 +61,8 @@ var house = map[string]place{
 	"examples/terminal": {floor: 5, outside: []string{anything}},
 }
 
-// A package's tests may import besides what the package may: these modules, and every package of the module up to its own floor.
+// A package's tests may import besides what the package may: these modules, and every package of
+// the module up to its own floor.
 var outsideForTests = []string{
 	goCmp, rapid, "go.uber.org/goleak", "github.com/rogpeppe/go-internal/testscript", "golang.org/x/tools/txtar",
 }
@@ -106,7 +111,8 @@ func (p place) refuses(house map[string]place, imported string, test bool) strin
 		if test {
 			allowed = slices.Concat(allowed, outsideForTests)
 		}
-		if standard(imported) || slices.ContainsFunc(allowed, func(a string) bool { return a == anything || within(a, imported) }) {
+		if standard(imported) ||
+			slices.ContainsFunc(allowed, func(a string) bool { return a == anything || within(a, imported) }) {
 			return ""
 		}
 		return "the outside module is not for this package"
@@ -123,7 +129,8 @@ func (p place) refuses(house map[string]place, imported string, test bool) strin
 	return fmt.Sprintf("it stands on floor %d, above floor %d", there.floor, p.floor)
 }
 
-// standard reports whether an import is of the standard library, whose paths alone begin without a dot.
+// standard reports whether an import is of the standard library, whose paths alone begin without a
+// dot.
 func standard(imported string) bool {
 	first, _, _ := strings.Cut(imported, "/")
 	return !strings.Contains(first, ".")
@@ -134,7 +141,8 @@ func within(module, imported string) bool {
 	return imported == module || strings.HasPrefix(imported, module+"/")
 }
 
-// Files are read as they are, not as one platform builds them: a breach behind a build constraint is one too.
+// Files are read as they are, not as one platform builds them: a breach behind a build constraint
+// is one too.
 func TestLayering(t *testing.T) {
 	var files []importer
 	for _, name := range repositoryFiles(t) {

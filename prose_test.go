@@ -30,6 +30,24 @@ func TestNoMachinePaths(t *testing.T) {
 	}
 }
 
+// Comments are read in columns: a line of them has at most 100, a line of code at most 140.
+func TestLinesAreReadable(t *testing.T) {
+	for _, file := range repositoryFiles(t) {
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for n, line := range strings.Split(readText(t, file), "\n") {
+			line, most := strings.ReplaceAll(line, "\t", "    "), 140
+			if strings.HasPrefix(strings.TrimSpace(line), "//") {
+				most = 100
+			}
+			if width := utf8.RuneCountInString(line); width > most {
+				t.Errorf("%s:%d has %d columns, more than %d", file, n+1, width, most)
+			}
+		}
+	}
+}
+
 // Every package says what it is in doc.go, a command in main.go.
 func TestPackagesHaveDoc(t *testing.T) {
 	for dir, pkg := range packages(t) {
@@ -174,7 +192,8 @@ func readText(t *testing.T, name string) string {
 	return string(content)
 }
 
-// unindented is the text with every line's indentation and empty lines left out, so that one code compares at any depth.
+// unindented is the text with every line's indentation and empty lines left out, so that one code
+// compares at any depth.
 func unindented(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {

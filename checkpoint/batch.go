@@ -7,15 +7,17 @@ import (
 	"time"
 )
 
-// ErrInvalidBatch: the batch is malformed. Nothing was written, and nothing will be: it is the caller's mistake.
+// ErrInvalidBatch: the batch is malformed. Nothing was written, and nothing will be: it is the
+// caller's mistake.
 var ErrInvalidBatch = errors.New("invalid batch")
 
 // MaxData is the most that a record's data may measure, in bytes.
 const MaxData = 16 << 20
 
-// Validate refuses a batch that no store takes, whatever it holds; stores call it first. The error matches [ErrInvalidBatch] and names the
-// record: a zero ID, revision 0, an unknown status, a record that is there twice, data over [MaxData], an owner's name over 255 bytes, a
-// Due that is not in whole milliseconds after 1970.
+// Validate refuses a batch that no store takes, whatever it holds; stores call it first. The error
+// matches [ErrInvalidBatch] and names the record: a zero ID, revision 0, an unknown status, a
+// record that is there twice, data over [MaxData], an owner's name over 255 bytes, a Due that is
+// not in whole milliseconds after 1970.
 func (b *Batch) Validate() error {
 	if b == nil {
 		return fmt.Errorf("%w: it is nil", ErrInvalidBatch)
@@ -58,7 +60,8 @@ func checkRecord(r *Record) error {
 	case len(r.Data) > MaxData:
 		return fmt.Errorf("%w: record %s: %d bytes of data, more than %d", ErrInvalidBatch, r.ID, len(r.Data), MaxData)
 	case len(r.Claim.Owner) > math.MaxUint8:
-		return fmt.Errorf("%w: record %s: the owner's name has %d bytes, more than %d", ErrInvalidBatch, r.ID, len(r.Claim.Owner), math.MaxUint8)
+		return fmt.Errorf("%w: record %s: the owner's name has %d bytes, more than %d", ErrInvalidBatch, r.ID,
+			len(r.Claim.Owner), math.MaxUint8)
 	case r.Due.IsZero():
 		return nil
 	case r.Due.UnixMilli() <= 0 || !r.Due.Equal(r.Due.Truncate(time.Millisecond)):

@@ -10,7 +10,8 @@ import (
 	"github.com/parley-go/parley/internal/canon"
 )
 
-// formatVersion is the version of the JSON value in [Record.Data]. A later release reads all earlier ones.
+// formatVersion is the version of the JSON value in [Record.Data]. A later release reads all
+// earlier ones.
 const formatVersion = 1
 
 // A DecodeError says why a record cannot be read. The record is left as it is.
@@ -47,8 +48,8 @@ func Encode(in *Interaction) (Record, error) {
 	}, nil
 }
 
-// Decode reads the record. Its error is a [*DecodeError]: Data is of an unknown version, malformed, or says other than the plain
-// fields beside it (R37).
+// Decode reads the record. Its error is a [*DecodeError]: Data is of an unknown version, malformed,
+// or says other than the plain fields beside it (R37).
 func Decode(r Record) (*Interaction, error) {
 	var version struct {
 		V int `json:"v"`

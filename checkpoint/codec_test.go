@@ -34,29 +34,36 @@ func sample() *checkpoint.Interaction {
 		Tool:  "deploy", ToolRevision: "2", Arguments: json.RawMessage(`{"service":"<api> & \u2028"}`),
 		Rounds: []checkpoint.Round{{
 			Questions: []checkpoint.Question{{
-				ID: "0102030405060708090a0b0c.1.1", Type: "tool_permission", Key: "k", Body: json.RawMessage(`{"toolName":"<deploy>"}`), Digest: hash(3),
+				ID: "0102030405060708090a0b0c.1.1", Type: "tool_permission", Key: "k",
+				Body: json.RawMessage(`{"toolName":"<deploy>"}`), Digest: hash(3),
 			}},
 			State: json.RawMessage(`null`), Digest: hash(4), Asked: at(10), Deadline: at(600000),
 			Mint: checkpoint.Mint{Key: "abcd", Count: 1, Face: "mcp", Session: hash(5)},
 			Answer: &checkpoint.Answer{
-				Payloads: []json.RawMessage{json.RawMessage(`{"action":"accept","optionId":"allow_once"}`)}, Digest: hash(6), Time: at(1400),
+				Payloads: []json.RawMessage{json.RawMessage(`{"action":"accept","optionId":"allow_once"}`)},
+				Digest:   hash(6), Time: at(1400),
 				By: "ann@example.com", Face: "inbox", Elsewhere: true,
 			},
 		}, {
-			Questions: []checkpoint.Question{{ID: "0102030405060708090a0b0c.2.1", Type: "url", Body: json.RawMessage(`{}`), Digest: hash(7)}},
-			Digest:    hash(8), Asked: at(1450), Mint: checkpoint.Mint{Key: "abcd", Session: hash(5)},
+			Questions: []checkpoint.Question{{
+				ID: "0102030405060708090a0b0c.2.1", Type: "url", Body: json.RawMessage(`{}`), Digest: hash(7),
+			}},
+			Digest: hash(8), Asked: at(1450), Mint: checkpoint.Mint{Key: "abcd", Session: hash(5)},
 		}},
-		Ending: &checkpoint.Ending{Code: "failed", Message: "no", Link: "https://example.com", Result: json.RawMessage(`1`), Time: at(1500)},
+		Ending: &checkpoint.Ending{Code: "failed", Message: "no", Link: "https://example.com",
+			Result: json.RawMessage(`1`), Time: at(1500)},
 	}
 }
 
-// What was written is read back as it was: state null is not no state, and no byte of a question is escaped or reordered.
+// What was written is read back as it was: state null is not no state, and no byte of a question is
+// escaped or reordered.
 func TestRecordRoundTrip(t *testing.T) {
 	for name, in := range map[string]*checkpoint.Interaction{
 		"everything": sample(),
 		"little": {
-			ID: checkpoint.ID{1}, Revision: 1, Status: checkpoint.Started, Created: time.UnixMilli(1).UTC(), Updated: time.UnixMilli(1).UTC(),
-			Tool: "t", Arguments: json.RawMessage(`{}`),
+			ID: checkpoint.ID{1}, Revision: 1, Status: checkpoint.Started, Created: time.UnixMilli(1).UTC(),
+			Updated: time.UnixMilli(1).UTC(),
+			Tool:    "t", Arguments: json.RawMessage(`{}`),
 		},
 	} {
 		record, err := checkpoint.Encode(in)
@@ -73,7 +80,8 @@ func TestRecordRoundTrip(t *testing.T) {
 	}
 }
 
-// A record of format version 1 stays readable for ever. The file was written by the release that introduced the version.
+// A record of format version 1 stays readable for ever. The file was written by the release that
+// introduced the version.
 func TestKeptRecord(t *testing.T) {
 	path := filepath.Join("testdata", "record-v1.json")
 	kept, err := os.ReadFile(path)
@@ -101,7 +109,8 @@ func TestKeptRecord(t *testing.T) {
 	}
 }
 
-// R37: the plain fields are compared with the data on load; what cannot be read says why, and which interaction it is.
+// R37: the plain fields are compared with the data on load; what cannot be read says why, and which
+// interaction it is.
 func TestDecodeRefuses(t *testing.T) {
 	replace := func(old, new string) func(*checkpoint.Record) {
 		return func(r *checkpoint.Record) { r.Data = bytes.Replace(r.Data, []byte(old), []byte(new), 1) }
@@ -186,7 +195,8 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// No bytes in a record make Decode do more than return an error, and what it reads is written back the same.
+// No bytes in a record make Decode do more than return an error, and what it reads is written back
+// the same.
 func FuzzDecode(f *testing.F) {
 	record, err := checkpoint.Encode(sample())
 	if err != nil {

@@ -11,13 +11,15 @@ import (
 	"github.com/parley-go/parley/checkpoint/memstore"
 )
 
-// Two writers have read the same revision. One commits; the other is told that it came late, and nothing of its batch is written.
+// Two writers have read the same revision. One commits; the other is told that it came late, and
+// nothing of its batch is written.
 func ExampleStore() {
 	ctx := context.Background()
 	store := memstore.New()
 	in := &checkpoint.Interaction{
-		ID: checkpoint.ID{1}, Revision: 1, Status: checkpoint.Open, Created: time.UnixMilli(1), Updated: time.UnixMilli(1),
-		Tool: "deploy", Arguments: []byte(`{}`),
+		ID: checkpoint.ID{1}, Revision: 1, Status: checkpoint.Open, Created: time.UnixMilli(1),
+		Updated: time.UnixMilli(1),
+		Tool:    "deploy", Arguments: []byte(`{}`),
 	}
 	put := func(epoch uint64) error {
 		record, err := checkpoint.Encode(in)

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// An ID names one interaction: six bytes of time (Unix milliseconds) and six random ones, so that IDs sort by the time they
-// were made. It is not secret: it may be shown and logged. The zero ID names nothing.
+// An ID names one interaction: six bytes of time (Unix milliseconds) and six random ones, so that
+// IDs sort by the time they were made. It is not secret: it may be shown and logged. The zero ID
+// names nothing.
 type ID [12]byte
 
 // NewID makes an ID for the time now with six bytes from random.
@@ -55,8 +56,8 @@ func (id *ID) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// A Hash is a keyed digest under which a store can find a record without learning what was hashed. The zero Hash means that
-// there is nothing to find.
+// A Hash is a keyed digest under which a store can find a record without learning what was hashed.
+// The zero Hash means that there is nothing to find.
 type Hash [32]byte
 
 // IsZero reports whether there is nothing to find.

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// An Interaction is the recorded life of one call: what was called, what was asked and answered, and how it ended. All times are UTC in
-// whole milliseconds. It holds what people and tools wrote; it holds no token.
+// An Interaction is the recorded life of one call: what was called, what was asked and answered,
+// and how it ended. All times are UTC in whole milliseconds. It holds what people and tools wrote;
+// it holds no token.
 type Interaction struct {
 	ID           ID              `json:"id"`
 	Revision     uint64          `json:"revision"`
@@ -44,7 +45,8 @@ type Question struct {
 	Digest Hash            `json:"digest"` // of what the handler raised
 }
 
-// A Mint says for whom, and under which key, a round's token was made. The token itself is derived from it and stored nowhere.
+// A Mint says for whom, and under which key, a round's token was made. The token itself is derived
+// from it and stored nowhere.
 type Mint struct {
 	Key     string `json:"key"`
 	Count   uint16 `json:"count,omitempty"` // how often a new token replaced the former one
@@ -62,7 +64,8 @@ type Answer struct {
 	Elsewhere bool              `json:"elsewhere,omitempty"` // by another road than the caller's
 }
 
-// An Ending is how an attempt ended. Code is empty for success; Result is kept only where the tool keeps results.
+// An Ending is how an attempt ended. Code is empty for success; Result is kept only where the tool
+// keeps results.
 type Ending struct {
 	Code    string          `json:"code,omitempty"`
 	Message string          `json:"message,omitempty"` // public words only
@@ -71,8 +74,8 @@ type Ending struct {
 	Time    time.Time       `json:"time"`
 }
 
-// Clone returns a copy whose rounds can be appended to and changed without changing in's. The bytes of questions and answers are shared: nothing
-// changes them.
+// Clone returns a copy whose rounds can be appended to and changed without changing in's. The bytes
+// of questions and answers are shared: nothing changes them.
 func (in *Interaction) Clone() *Interaction {
 	out := *in
 	out.Rounds = append(make([]Round, 0, len(in.Rounds)+1), in.Rounds...)

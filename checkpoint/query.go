@@ -16,22 +16,25 @@ import (
 type Query struct {
 	Scope    Hash     // zero: of every scope
 	Statuses []Status // empty: of every status
-	// DueBefore, where it is set, selects records whose Due is set and not after it, and orders them by Due.
+	// DueBefore, where it is set, selects records whose Due is set and not after it, and orders
+	// them by Due.
 	DueBefore time.Time
 	After     string // the Next of the page before
 	Limit     int    // at most so many; 0 means 100, and more than 1000 means 1000
 }
 
-// A Page is one part of a listing. Next is empty on the last page, and only there: a page may hold fewer records than
-// were asked for, even none. Next is good for the query it came from. Records that are written while a caller goes
-// through pages may be missed or seen in their newer form, none is seen twice unless its Due changed.
+// A Page is one part of a listing. Next is empty on the last page, and only there: a page may hold
+// fewer records than were asked for, even none. Next is good for the query it came from. Records
+// that are written while a caller goes through pages may be missed or seen in their newer form,
+// none is seen twice unless its Due changed.
 type Page struct {
 	Records []Record
 	Next    string
 }
 
-// MaxPassed is how many records that do not match a store passes over for one page, in each index that it goes through:
-// then the page ends there, so that what it costs does not depend on how many records there are.
+// MaxPassed is how many records that do not match a store passes over for one page, in each index
+// that it goes through: then the page ends there, so that what it costs does not depend on how many
+// records there are.
 const MaxPassed = 4096
 
 // PageLimit is the most that a page holds.
@@ -61,7 +64,8 @@ func (q *Query) Matches(r *Record) bool {
 	return !q.ByDue() || !r.Due.IsZero() && !r.Due.After(q.DueBefore)
 }
 
-// Compare orders two records as the query does: by Scope or by Due, and then by ID. It looks at nothing else of them.
+// Compare orders two records as the query does: by Scope or by Due, and then by ID. It looks at
+// nothing else of them.
 func (q *Query) Compare(a, b *Record) int {
 	if q.ByDue() {
 		return cmp.Or(a.Due.Compare(b.Due), a.ID.Compare(b.ID))
@@ -69,8 +73,8 @@ func (q *Query) Compare(a, b *Record) int {
 	return cmp.Or(bytes.Compare(a.Scope[:], b.Scope[:]), a.ID.Compare(b.ID))
 }
 
-// Position reads After as a record that stands there, with nothing but what Compare looks at; nil is the beginning.
-// The error matches [ErrInvalidQuery], and is returned for a negative limit too.
+// Position reads After as a record that stands there, with nothing but what Compare looks at; nil
+// is the beginning. The error matches [ErrInvalidQuery], and is returned for a negative limit too.
 func (q *Query) Position() (*Record, error) {
 	if q.Limit < 0 {
 		return nil, fmt.Errorf("list records: %w: limit %d", ErrInvalidQuery, q.Limit)
@@ -91,7 +95,7 @@ func (q *Query) Position() (*Record, error) {
 			return r, nil
 		}
 	}
-	return nil, fmt.Errorf("list records: %w: position %.80q is not from a page of this query", ErrInvalidQuery, q.After)
+	return nil, fmt.Errorf("list records: %w: %.80q is not from a page of this query", ErrInvalidQuery, q.After)
 }
 
 // Next is the Next of a page that ends with the record: what Position reads.
@@ -105,9 +109,10 @@ func (q *Query) Next(r *Record) string {
 	return base64.RawURLEncoding.EncodeToString(append(key, r.ID[:]...))
 }
 
-// Page makes a page of the records that a store found behind the position of the query. It puts them in order, in place,
-// and cuts them to what fits. Where the store broke off, reached is the last record it looked at, in the index where it
-// came least far; nil: it has gone through all of them.
+// Page makes a page of the records that a store found behind the position of the query. It puts
+// them in order, in place, and cuts them to what fits. Where the store broke off, reached is the
+// last record it looked at, in the index where it came least far; nil: it has gone through all of
+// them.
 func (q *Query) Page(found []Record, reached *Record) Page {
 	slices.SortFunc(found, func(a, b Record) int { return q.Compare(&a, &b) })
 	if reached != nil {

@@ -7,32 +7,35 @@ import (
 	"time"
 )
 
-// The errors of a store. Any error of [Store.Commit] other than a [*ConflictError], [ErrInvalidBatch], ErrLapsed and ErrReadOnly leaves the outcome of the
-// commit unknown: the batch may have been applied, and the caller settles it by reading back.
+// The errors of a store. Any error of [Store.Commit] other than a [*ConflictError],
+// [ErrInvalidBatch], ErrLapsed and ErrReadOnly leaves the outcome of the commit unknown: the batch
+// may have been applied, and the caller settles it by reading back.
 var (
 	// ErrNotFound: there is no such record.
 	ErrNotFound = errors.New("record not found")
 	// ErrInvalidQuery: the limit is negative, or After is not from a page of this query.
 	ErrInvalidQuery = errors.New("invalid query")
-	// ErrUnavailable: the store serves nothing: it is closed, or a sync failed and it must be opened again.
+	// ErrUnavailable: the store serves nothing: it is closed, or a sync failed and it must be
+	// opened again.
 	ErrUnavailable = errors.New("store unavailable")
 	// ErrReadOnly: the store was opened to be read only.
 	ErrReadOnly = errors.New("store is read-only")
-	// ErrLapsed: the owner that a batch names has left, or is no longer counted alive. Nothing was written.
+	// ErrLapsed: the owner that a batch names has left, or is no longer counted alive. Nothing was
+	// written.
 	ErrLapsed = errors.New("owner of the claim is no longer a member of the store")
 )
 
-// A ConflictError says that nothing of a batch was written, because the record ID is not at the revision and epoch that
-// the batch expects, or because its start hash belongs to another record.
+// A ConflictError says that nothing of a batch was written, because the record ID is not at the
+// revision and epoch that the batch expects, or because its start hash belongs to another record.
 type ConflictError struct{ ID ID }
 
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("write interaction %s: changed since it was read", e.ID)
 }
 
-// A Claim is the right of one owner to run the handler of an interaction. Owner is empty while nobody has it; Epoch grows
-// by one with every claim, and when a sweep abandons a dead one, so that a former owner can be told from the present
-// one; Attempt counts the runs for the present round.
+// A Claim is the right of one owner to run the handler of an interaction. Owner is empty while
+// nobody has it; Epoch grows by one with every claim, and when a sweep abandons a dead one, so that
+// a former owner can be told from the present one; Attempt counts the runs for the present round.
 type Claim struct {
 	Owner   string `json:"owner,omitempty"`
 	Epoch   uint64 `json:"epoch,omitempty"`
@@ -51,8 +54,9 @@ type Record struct {
 	Data     []byte
 }
 
-// A Put writes a record. The stored record must be at the revision before the new one and its claim at Epoch; for revision 1 there
-// must be none, and Epoch must be 0. Else the whole batch is a conflict.
+// A Put writes a record. The stored record must be at the revision before the new one and its claim
+// at Epoch; for revision 1 there must be none, and Epoch must be 0. Else the whole batch is a
+// conflict.
 type Put struct {
 	Record Record
 	Epoch  uint64
@@ -70,37 +74,44 @@ type Delete struct {
 type Batch struct {
 	// Time is the writer's time. The latest one ever committed is a floor under [Member.Now].
 	Time time.Time
-	// Owner, where it is set, is the member that writes. Where it is not alive any more the store refuses the batch with
-	// ErrLapsed, in the same step that would apply it (R23).
+	// Owner, where it is set, is the member that writes. Where it is not alive any more the store
+	// refuses the batch with ErrLapsed, in the same step that would apply it (R23).
 	Owner   string
 	Puts    []Put
 	Deletes []Delete
-	// Lazy lets Commit return when the batch is checked and visible to every reader of this store, before it is durable.
-	// It is durable with the next commit that is not lazy, or soon when the store is idle, or when it is closed.
+	// Lazy lets Commit return when the batch is checked and visible to every reader of this store,
+	// before it is durable. It is durable with the next commit that is not lazy, or soon when the
+	// store is idle, or when it is closed.
 	Lazy bool
 }
 
-// A Ledger identifies the records of one store. ID is public; Meta is the gate's own (the index key, sealed or not).
+// A Ledger identifies the records of one store. ID is public; Meta is the gate's own (the index
+// key, sealed or not).
 type Ledger struct {
 	ID   [16]byte
 	Meta []byte
 }
 
-// A Store holds records. It is safe for concurrent use, and what it returns is the caller's to keep.
+// A Store holds records. It is safe for concurrent use, and what it returns is the caller's to
+// keep.
 //
 // It has five methods and not four, since each is something that every store does in its own way.
 type Store interface {
-	// Join makes the caller one owner of claims in this store, and returns the store's ledger: the one that was proposed by
-	// whoever joined it first, durably. The caller leaves with [Member.Leave].
+	// Join makes the caller one owner of claims in this store, and returns the store's ledger: the
+	// one that was proposed by whoever joined it first, durably. The caller leaves with
+	// [Member.Leave].
 	Join(ctx context.Context, proposed Ledger) (Ledger, Member, error)
-	// Load returns the record, or ErrNotFound. It sees every commit that returned before it was called.
+	// Load returns the record, or ErrNotFound. It sees every commit that returned before it was
+	// called.
 	Load(ctx context.Context, id ID) (Record, error)
 	// Find returns the record with that start hash, or ErrNotFound.
 	Find(ctx context.Context, start Hash) (Record, error)
-	// List returns a page of records: within one scope oldest first, or by Due. A query that is not one is ErrInvalidQuery.
+	// List returns a page of records: within one scope oldest first, or by Due. A query that is not
+	// one is ErrInvalidQuery.
 	List(ctx context.Context, q Query) (Page, error)
-	// Commit applies the batch whole, durably, and then returns nil. A *ConflictError, ErrInvalidBatch, ErrLapsed or ErrReadOnly means that
-	// nothing was written; after any other error, ctx's included, the outcome is unknown.
+	// Commit applies the batch whole, durably, and then returns nil. A *ConflictError,
+	// ErrInvalidBatch, ErrLapsed or ErrReadOnly means that nothing was written; after any other
+	// error, ctx's included, the outcome is unknown.
 	Commit(ctx context.Context, b *Batch) error
 }
 
@@ -108,20 +119,22 @@ type Store interface {
 type Member interface {
 	// Owner is this membership's name, unique over all time.
 	Owner() string
-	// Alive reports whether the claims of owner still hold. It is false for every owner that left, and for owners of a
-	// process that the store knows to be gone.
+	// Alive reports whether the claims of owner still hold. It is false for every owner that left,
+	// and for owners of a process that the store knows to be gone.
 	Alive(ctx context.Context, owner string) (bool, error)
-	// Now returns the store's time: the clock of the store where it has one, else local; never before the latest
-	// [Batch.Time] that was committed, so that a clock that steps back revives nothing.
+	// Now returns the store's time: the clock of the store where it has one, else local; never
+	// before the latest [Batch.Time] that was committed, so that a clock that steps back revives
+	// nothing.
 	Now(local time.Time) time.Time
-	// Leave ends the membership: its claims are dead from then on. It writes nothing. Leaving twice is fine.
+	// Leave ends the membership: its claims are dead from then on. It writes nothing. Leaving twice
+	// is fine.
 	Leave() error
 }
 
-// A Watcher is a Store that can tell when a record may have changed. It is a hint, never the truth: who is woken reads again,
-// and who is not looks again after a while.
+// A Watcher is a Store that can tell when a record may have changed. It is a hint, never the truth:
+// who is woken reads again, and who is not looks again after a while.
 type Watcher interface {
-	// Watch returns a channel that is closed after the next commit that touches the record. The caller calls stop when it
-	// no longer waits.
+	// Watch returns a channel that is closed after the next commit that touches the record. The
+	// caller calls stop when it no longer waits.
 	Watch(id ID) (changed <-chan struct{}, stop func())
 }

@@ -58,8 +58,8 @@ func (g *Gate) verifyAll(questions []checkpoint.Question, answers Answers) (*che
 	return answer, worst, nil
 }
 
-// verifyOne checks one payload and returns its canonical form, in which the action and the question's id
-// always stand.
+// verifyOne checks one payload and returns its canonical form, in which the action and the
+// question's id always stand.
 func (g *Gate) verifyOne(q checkpoint.Question, payload json.RawMessage) (json.RawMessage, interrupt.Action, *Error) {
 	invalid := func(err error) *Error {
 		e := notFitting(q.ID, err.Error()).because(hideInterrupts(err))
@@ -107,7 +107,8 @@ func place(err error) string {
 	return ""
 }
 
-// complete writes a canonical payload with its question's id and its action, so that two ways to say the same are one answer.
+// complete writes a canonical payload with its question's id and its action, so that two ways to
+// say the same are one answer.
 func complete(canonical []byte, id string, action interrupt.Action) (json.RawMessage, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(canonical, &members); err != nil {
@@ -139,18 +140,21 @@ func frame[T string | []byte | json.RawMessage](h hash.Hash, part T) {
 	h.Write([]byte(part))
 }
 
-// An AnswerRequest is an answer by another road than the caller's: from an inbox, an operator, another window.
+// An AnswerRequest is an answer by another road than the caller's: from an inbox, an operator,
+// another window.
 type AnswerRequest struct {
 	Interaction checkpoint.ID
 	Round       int
 	Answers     Answers
-	// Scope is the host's key for the authenticated answerer, and By who that is, in its words; By is recorded.
+	// Scope is the host's key for the authenticated answerer, and By who that is, in its words; By
+	// is recorded.
 	Scope string
 	By    string
 }
 
-// Answer records an answer and runs nothing: the caller's next Invoke or its Wait runs the handler (R24). The same answer again is confirmed;
-// another one is ErrAnswerConflict. When Answer returns nil the answer is durable.
+// Answer records an answer and runs nothing: the caller's next Invoke or its Wait runs the handler
+// (R24). The same answer again is confirmed; another one is ErrAnswerConflict. When Answer returns
+// nil the answer is durable.
 func (f *Face) Answer(ctx context.Context, a AnswerRequest) error {
 	ctx, done, err := f.enter(ctx)
 	if err != nil {

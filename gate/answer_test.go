@@ -18,7 +18,8 @@ const ticketSchema = `{"type":"object","properties":{
 	"urgent":{"type":"boolean","default":true}
 },"required":["summary"]}`
 
-// ask makes a tool that asks one question and returns the verified payload, without its question's id.
+// ask makes a tool that asks one question and returns the verified payload, without its question's
+// id.
 func asks(name string, question func() interrupt.Interrupt, opts *gate.ToolOptions) *gate.Tool {
 	return raw(name, func(ctx context.Context) (any, error) {
 		if _, err := interrupt.Ask(ctx, question()); err != nil {
@@ -34,7 +35,8 @@ func asks(name string, question func() interrupt.Interrupt, opts *gate.ToolOptio
 	}, opts)
 }
 
-// R15: an answer is checked against its question strictly. R16: an invalid one changes nothing, and the error names the field.
+// R15: an answer is checked against its question strictly. R16: an invalid one changes nothing, and
+// the error names the field.
 func TestAnswersAreChecked(t *testing.T) {
 	g := openMem(t,
 		asks("permission", func() interrupt.Interrupt { return interrupt.ToolPermission("x", "") }, nil),
@@ -154,7 +156,8 @@ func TestSameAnswerWrittenOtherwise(t *testing.T) {
 	mustFail(t, g, with(c, p, `{"content":{"summary":"abc","count":11}}`), gate.ErrAnswerConflict)
 }
 
-// R17: a tool can keep its question open: nothing is recorded, the token stays good. Decline and cancel stay different.
+// R17: a tool can keep its question open: nothing is recorded, the token stays good. Decline and
+// cancel stay different.
 func TestKeepOpen(t *testing.T) {
 	store := &faulty{Store: newMem()}
 	g := open(t, store, gate.Options{Tools: []*gate.Tool{

@@ -8,8 +8,9 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// A Call is one request to run a tool, or to go on with one. Scope, Session, StartID and Facilities are the host's grant: the host takes them from
-// what it authenticated itself, never from a request ID, an untrusted header or metadata (R24).
+// A Call is one request to run a tool, or to go on with one. Scope, Session, StartID and Facilities
+// are the host's grant: the host takes them from what it authenticated itself, never from a request
+// ID, an untrusted header or metadata (R24).
 type Call struct {
 	Tool      string
 	Arguments json.RawMessage // a JSON object; the same in every request of an interaction
@@ -17,18 +18,21 @@ type Call struct {
 	Scope string
 	// Session is the host's or transport's name for the conversation. It must not be empty.
 	Session string
-	// StartID is a stable key for one piece of work, of the scope; empty for none. A call that comes again with it joins what it started.
+	// StartID is a stable key for one piece of work, of the scope; empty for none. A call that
+	// comes again with it joins what it started.
 	StartID string
 	// Facilities are the ways in which this host can really ask. Without any, nothing is asked.
 	Facilities []interrupt.Facility
 
-	// Token continues the interaction it was given out for. Answers answer the round of the token; without them the request stands for the
-	// answer that is recorded already, or looks again at the open prompt.
+	// Token continues the interaction it was given out for. Answers answer the round of the token;
+	// without them the request stands for the answer that is recorded already, or looks again at
+	// the open prompt.
 	Token   Token `json:"-"` // not by accident into a log
 	Answers Answers
 }
 
-// Answers holds one payload for every question of a prompt, by question id. They are recorded whole or not at all (R18).
+// Answers holds one payload for every question of a prompt, by question id. They are recorded whole
+// or not at all (R18).
 type Answers map[string]json.RawMessage
 
 // An Outcome is what a request brought: a result, or a prompt for a person.
@@ -36,10 +40,11 @@ type Outcome struct {
 	// Interaction is the recorded interaction; zero where a tool finished without one.
 	Interaction checkpoint.ID
 	Result      json.RawMessage
-	// Prompt is set where a person is needed. The caller puts it to them and comes again with its token and the answers.
+	// Prompt is set where a person is needed. The caller puts it to them and comes again with its
+	// token and the answers.
 	Prompt *Prompt
-	// OutOfBand is set where the call's host cannot show the prompt but said that it is answered out of
-	// band: the caller comes again, or waits, without an answer.
+	// OutOfBand is set where the call's host cannot show the prompt but said that it is answered
+	// out of band: the caller comes again, or waits, without an answer.
 	OutOfBand bool
 }
 
@@ -49,13 +54,15 @@ type Prompt struct {
 	Round       int           `json:"round"`
 	Tool        string        `json:"tool"`
 	Title       string        `json:"title,omitempty"` // of the tool
-	// Arguments are those the tool will run with, in canonical form, the masked ones replaced. They are part of what the person decides on.
+	// Arguments are those the tool will run with, in canonical form, the masked ones replaced. They
+	// are part of what the person decides on.
 	Arguments json.RawMessage `json:"arguments"`
 	Questions []Question      `json:"questions"`
 	// Expires is when the prompt can no longer be answered; zero: never.
 	Expires time.Time `json:"expires,omitzero"`
-	// Token continues from here. It is empty in a listing: only the caller gets it. It is not part of the JSON form, so that no log gets it by
-	// accident: a host that sends it does so on purpose.
+	// Token continues from here. It is empty in a listing: only the caller gets it. It is not part
+	// of the JSON form, so that no log gets it by accident: a host that sends it does so on
+	// purpose.
 	Token Token `json:"-"`
 }
 
@@ -66,7 +73,8 @@ type Question struct {
 	Body json.RawMessage `json:"body"` // as the interrupt serialized itself
 }
 
-// Interrupt returns the question as a value of its registered type. The error matches [interrupt.ErrInvalidQuestion].
+// Interrupt returns the question as a value of its registered type. The error matches
+// [interrupt.ErrInvalidQuestion].
 func (q Question) Interrupt() (interrupt.Interrupt, error) {
 	return interrupt.Rehydrate(q.Type, q.Body)
 }

@@ -39,8 +39,8 @@ func (c *claims) holds(id checkpoint.ID) bool {
 	return c.held[id]
 }
 
-// claimHeld reports whether the record's claim is held (docs/transitions.md, "Words"). inProcess says
-// that the caller has the claim within the process itself.
+// claimHeld reports whether the record's claim is held (docs/transitions.md, "Words"). inProcess
+// says that the caller has the claim within the process itself.
 func (g *Gate) claimHeld(ctx context.Context, in *checkpoint.Interaction, inProcess bool) (bool, error) {
 	switch in.Claim.Owner {
 	case "":

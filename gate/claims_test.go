@@ -55,7 +55,8 @@ func invoke(f host, c gate.Call) chan ended {
 	return done
 }
 
-// R23: one transition at a time over the handler, at one gate and at two; a different answer meanwhile is a conflict.
+// R23: one transition at a time over the handler, at one gate and at two; a different answer
+// meanwhile is a conflict.
 func TestBusyWhileTheHandlerRuns(t *testing.T) {
 	s := newSlow()
 	store := newMem()
@@ -109,7 +110,8 @@ func TestBusyWhileAuthorizing(t *testing.T) {
 	effects.want(t, 1)
 }
 
-// R23, R28: of many different answers at once, to two gates, exactly one wins; the others are told so.
+// R23, R28: of many different answers at once, to two gates, exactly one wins; the others are told
+// so.
 func TestRacingAnswers(t *testing.T) {
 	for range 20 {
 		var effects counter
@@ -145,8 +147,9 @@ func TestRacingAnswers(t *testing.T) {
 	}
 }
 
-// R23, R32: Close waits for handlers up to its context; then their contexts are cancelled, their claims are dead, another gate takes
-// over as the tool chose, and what the former owner still writes is refused.
+// R23, R32: Close waits for handlers up to its context; then their contexts are cancelled, their
+// claims are dead, another gate takes over as the tool chose, and what the former owner still
+// writes is refused.
 func TestStalledOwner(t *testing.T) {
 	s := newSlow()
 	store := newMem()
@@ -179,7 +182,8 @@ func TestStalledOwner(t *testing.T) {
 	}
 }
 
-// R32: from the beginning of Close on there are no new requests and no new prompts; running handlers are waited for.
+// R32: from the beginning of Close on there are no new requests and no new prompts; running
+// handlers are waited for.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		entered, leave := make(chan struct{}), make(chan struct{})
@@ -243,7 +247,8 @@ func TestCloseFace(t *testing.T) {
 	mustFinish(t, again, with(c, p1, allow), `"deployed api"`)
 }
 
-// R32: a gate opened read-only shows and confirms what is recorded, runs nothing and takes no new answer.
+// R32: a gate opened read-only shows and confirms what is recorded, runs nothing and takes no new
+// answer.
 func TestReadOnly(t *testing.T) {
 	var runs, effects counter
 	store := newMem()
@@ -271,7 +276,8 @@ func TestReadOnly(t *testing.T) {
 	runs.want(t, 3)
 }
 
-// R24: the host's authorization comes first, on every request; the tool's, before anything is recorded.
+// R24: the host's authorization comes first, on every request; the tool's, before anything is
+// recorded.
 func TestAuthorization(t *testing.T) {
 	var effects counter
 	store := &faulty{Store: newMem()}

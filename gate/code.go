@@ -7,8 +7,9 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// A Code says how a request ended that brought neither a result nor a prompt. The set is closed. Codes are errors themselves, so that
-// callers branch with errors.Is(err, gate.ErrBusy), also on an [*Error] that was rebuilt from a stored or transmitted code.
+// A Code says how a request ended that brought neither a result nor a prompt. The set is closed.
+// Codes are errors themselves, so that callers branch with errors.Is(err, gate.ErrBusy), also on an
+// [*Error] that was rebuilt from a stored or transmitted code.
 type Code string
 
 // The codes (R36).
@@ -49,19 +50,23 @@ func (c Code) Retryable() bool { return c == ErrBusy || c == ErrUnavailable }
 // Decision reports whether a person decided against it: rejected, declined or cancelled.
 func (c Code) Decision() bool { return c == ErrRejected || c == ErrDeclined || c == ErrCancelled }
 
-// An Error is a [Code] with public words. Nothing in its text is private: no cause, no argument, no answer, no token.
+// An Error is a [Code] with public words. Nothing in its text is private: no cause, no argument, no
+// answer, no token.
 type Error struct {
 	Code    Code
 	Message string
 	Link    string // of the tool's own failure or guidance; may be empty
-	// StillOpen is set where nothing was recorded and the question waits on: the same token is good for another answer.
+	// StillOpen is set where nothing was recorded and the question waits on: the same token is good
+	// for another answer.
 	StillOpen bool
-	// Question and Path are the question whose answer does not fit and the place in its payload, a JSON Pointer, where that is known.
+	// Question and Path are the question whose answer does not fit and the place in its payload, a
+	// JSON Pointer, where that is known.
 	Question string
 	Path     string
 	// Interaction is the recorded interaction, zero where there is none.
 	Interaction checkpoint.ID
-	// Ended is the recorded code of the last attempt, where Code is ErrOutcomeUnknown or ErrAlreadyCompleted and it is known.
+	// Ended is the recorded code of the last attempt, where Code is ErrOutcomeUnknown or
+	// ErrAlreadyCompleted and it is known.
 	Ended Code
 
 	cause error
@@ -74,7 +79,8 @@ func (e *Error) Error() string {
 	return string(e.Code) + ": " + e.Message
 }
 
-// Is reports whether target is the error's code, or the published sentinel or person's decision that stands for it.
+// Is reports whether target is the error's code, or the published sentinel or person's decision
+// that stands for it.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case interrupt.ErrInvalidPayload:

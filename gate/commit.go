@@ -44,8 +44,9 @@ func (g *Gate) batch(prev, next *checkpoint.Interaction) (*checkpoint.Batch, err
 	}, nil
 }
 
-// write commits a batch of one put. What its outcome is, where the store does not tell, is settled by
-// reading back (R25). The caller's context does not break it off: half of a commit is no state to be in.
+// write commits a batch of one put. What its outcome is, where the store does not tell, is settled
+// by reading back (R25). The caller's context does not break it off: half of a commit is no state
+// to be in.
 func (g *Gate) write(ctx context.Context, batch *checkpoint.Batch) (verdict, error) {
 	ctx = context.WithoutCancel(ctx)
 	err := bounded(ctx, func(ctx context.Context) error { return g.store.Commit(ctx, batch) })
@@ -65,7 +66,8 @@ func (g *Gate) write(ctx context.Context, batch *checkpoint.Batch) (verdict, err
 	}
 }
 
-// readBack looks for a record that may have been written. unless is what it is where that cannot be told.
+// readBack looks for a record that may have been written. unless is what it is where that cannot be
+// told.
 func (g *Gate) readBack(ctx context.Context, wrote checkpoint.Record, unless verdict) verdict {
 	var stored checkpoint.Record
 	err := bounded(ctx, func(ctx context.Context) (err error) {
@@ -90,8 +92,8 @@ func bounded(ctx context.Context, f func(ctx context.Context) error) error {
 	return f(ctx)
 }
 
-// mark records an ending. It is visible at once and durable with a later commit; nobody waits for it
-// (R25). Only where the claim was lost does it matter to the caller.
+// mark records an ending. It is visible at once and durable with a later commit; nobody waits for
+// it (R25). Only where the claim was lost does it matter to the caller.
 func (g *Gate) mark(ctx context.Context, prev, next *checkpoint.Interaction) verdict {
 	batch, err := g.batch(prev, next)
 	if err != nil {

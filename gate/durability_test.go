@@ -12,7 +12,8 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// R25: a one-question interaction answered by its caller costs two durable commits, a start ID and an answer from elsewhere one more each.
+// R25: a one-question interaction answered by its caller costs two durable commits, a start ID and
+// an answer from elsewhere one more each.
 func TestDurableCommits(t *testing.T) {
 	for name, test := range map[string]struct {
 		start     string
@@ -52,7 +53,8 @@ func TestNoCommitWithoutAQuestion(t *testing.T) {
 	}
 }
 
-// R25: a prompt is committed before its token is given out. A commit whose outcome is not known is settled by reading back.
+// R25: a prompt is committed before its token is given out. A commit whose outcome is not known is
+// settled by reading back.
 func TestUnknownCommitOfAPrompt(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, after error
@@ -92,8 +94,8 @@ func TestUnknownCommitOfAPrompt(t *testing.T) {
 	}
 }
 
-// R25, R27: an answer is committed before the handler runs; while it is not known to be, the handler
-// does not run. What the same request finds later is what was really written.
+// R25, R27: an answer is committed before the handler runs; while it is not known to be, the
+// handler does not run. What the same request finds later is what was really written.
 func TestUnknownCommitOfAnAnswer(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, after error
@@ -137,7 +139,8 @@ func TestUnknownCommitOfAnAnswer(t *testing.T) {
 	}
 }
 
-// R25: a commit that never returns is bounded, and settled by reading back under a bound of its own.
+// R25: a commit that never returns is bounded, and settled by reading back under a bound of its
+// own.
 func TestCommitThatNeverReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var effects counter
@@ -152,7 +155,8 @@ func TestCommitThatNeverReturns(t *testing.T) {
 	})
 }
 
-// R25: a finish mark is not waited for: losing one costs the caller nothing, and never a second run.
+// R25: a finish mark is not waited for: losing one costs the caller nothing, and never a second
+// run.
 func TestLostFinishMark(t *testing.T) {
 	var effects counter
 	store := &faulty{Store: newMem()}

@@ -29,7 +29,8 @@ func mustAnswer(t *testing.T, f host, p *gate.Prompt, payloads ...string) {
 	}
 }
 
-// R24: an answer by another road is recorded and runs nothing; the caller's next request runs the handler.
+// R24: an answer by another road is recorded and runs nothing; the caller's next request runs the
+// handler.
 func TestAnswerElsewhere(t *testing.T) {
 	for name, next := range map[string]func(gate.Call, *gate.Prompt) gate.Call{
 		"by token": func(c gate.Call, p *gate.Prompt) gate.Call { c.Token = p.Token; return c },
@@ -61,7 +62,8 @@ func TestAnswerElsewhere(t *testing.T) {
 	}
 }
 
-// R24: only the interaction's own scope may answer, unless the host allows others; who answered is recorded.
+// R24: only the interaction's own scope may answer, unless the host allows others; who answered is
+// recorded.
 func TestWhoMayAnswer(t *testing.T) {
 	var effects counter
 	store := newMem()

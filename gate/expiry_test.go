@@ -10,7 +10,8 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// R30: ten minutes by default, exactly; an invalid or a late answer changes nothing but that it is late.
+// R30: ten minutes by default, exactly; an invalid or a late answer changes nothing but that it is
+// late.
 func TestDeadline(t *testing.T) {
 	for name, test := range map[string]struct {
 		after time.Duration
@@ -46,7 +47,8 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// R30: the lifetime is configurable up to none, a tool or a question may shorten it, and nothing extends it.
+// R30: the lifetime is configurable up to none, a tool or a question may shorten it, and nothing
+// extends it.
 func TestLifetimes(t *testing.T) {
 	limited := func(d time.Duration) *interrupt.UserSelectionInterrupt {
 		q := choose("a", "b")
@@ -83,7 +85,8 @@ func TestLifetimes(t *testing.T) {
 	}
 }
 
-// R30: a later prompt never extends the deadline, a child may expire before its parent, and replaying the parent does not bring it back.
+// R30: a later prompt never extends the deadline, a child may expire before its parent, and
+// replaying the parent does not bring it back.
 func TestLaterPromptDoesNotExtend(t *testing.T) {
 	clock := newClock()
 	second := time.Duration(0)
@@ -113,7 +116,8 @@ func TestLaterPromptDoesNotExtend(t *testing.T) {
 	mustFail(t, g, first, gate.ErrExpired)
 }
 
-// R30: a clock that steps back revives nothing, also after a restart; the latest time ever recorded is a floor.
+// R30: a clock that steps back revives nothing, also after a restart; the latest time ever recorded
+// is a floor.
 func TestClockStepsBack(t *testing.T) {
 	var effects counter
 	clock := newClock()
@@ -184,7 +188,8 @@ func TestPromptAfterTheDeadline(t *testing.T) {
 	mustFinish(t, g, c, `"recovered"`)                                // the start ID has none
 }
 
-// R30, R39: what expired is marked and what ended long ago removed by sweeps that ride on requests; open interactions stay.
+// R30, R39: what expired is marked and what ended long ago removed by sweeps that ride on requests;
+// open interactions stay.
 func TestSweep(t *testing.T) {
 	var effects counter
 	clock := newClock()

@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// A Face is what callers of one kind talk to: an MCP server, an ACP connection, an agent. Tokens are good for the face they were
-// given out by, so its name stays the same over restarts. Faces share the gate and have lifetimes of their own.
+// A Face is what callers of one kind talk to: an MCP server, an ACP connection, an agent. Tokens
+// are good for the face they were given out by, so its name stays the same over restarts. Faces
+// share the gate and have lifetimes of their own.
 type Face struct {
 	gate *Gate
 	name string
@@ -14,7 +15,8 @@ type Face struct {
 	intake *intake
 }
 
-// NewFace returns a face with that name, which must not be empty. Two faces of one name are one to a token.
+// NewFace returns a face with that name, which must not be empty. Two faces of one name are one to
+// a token.
 func (g *Gate) NewFace(name string) (*Face, error) {
 	if name == "" || len(name) > g.opts.Limits.Name {
 		return nil, fmt.Errorf("make face %.40q: the name must not be empty or longer than %d bytes", name, g.opts.Limits.Name)
@@ -22,16 +24,17 @@ func (g *Gate) NewFace(name string) (*Face, error) {
 	return &Face{gate: g, name: name, intake: newIntake()}, nil
 }
 
-// Close shuts the face down and leaves the gate's others alone: there are no new requests and no new
-// prompts through it, and those that are running are waited for. Where ctx ends first, their contexts are
-// cancelled and Close returns ctx's error; their claims stay the gate's.
+// Close shuts the face down and leaves the gate's others alone: there are no new requests and no
+// new prompts through it, and those that are running are waited for. Where ctx ends first, their
+// contexts are cancelled and Close returns ctx's error; their claims stay the gate's.
 func (f *Face) Close(ctx context.Context) error {
 	err := f.intake.close(ctx)
 	f.intake.end()
 	return err
 }
 
-// enter begins a request; done ends it. The context is cancelled when the gate or the face cannot wait for it any longer.
+// enter begins a request; done ends it. The context is cancelled when the gate or the face cannot
+// wait for it any longer.
 func (f *Face) enter(ctx context.Context) (_ context.Context, done func(), err error) {
 	ctx, leaveGate, ok := f.gate.intake.enter(ctx)
 	if !ok {

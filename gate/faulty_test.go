@@ -10,7 +10,8 @@ import (
 
 var errInjected = errors.New("injected fault")
 
-// A faulty store is a store whose commits can fail before or after they are applied, and whose members can die. It counts.
+// A faulty store is a store whose commits can fail before or after they are applied, and whose
+// members can die. It counts.
 type faulty struct {
 	checkpoint.Store
 
@@ -18,7 +19,8 @@ type faulty struct {
 	member  checkpoint.Member
 	durable int // commits that somebody waited for
 	loads   int
-	// fault is asked for every commit, where it is set: before it is applied, whether it fails; after, whether its success is hidden.
+	// fault is asked for every commit, where it is set: before it is applied, whether it fails;
+	// after, whether its success is hidden.
 	fault   func(b *checkpoint.Batch) (before, after error)
 	hanging bool // commits do what they do and return when their context ends
 	// loadFault fails every load, where it is set.
@@ -33,7 +35,8 @@ func (f *faulty) Join(ctx context.Context, proposed checkpoint.Ledger) (checkpoi
 	return ledger, member, err
 }
 
-// crash lets the gate that joined last die: its claims are dead and nothing it still writes is taken.
+// crash lets the gate that joined last die: its claims are dead and nothing it still writes is
+// taken.
 func (f *faulty) crash() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 )
 
 // A Gate enforces the rules over one store. It is safe for concurrent use; several gates, in one
-// process or many, may stand on one store. Beside its own methods it has those of a [Face], for direct
-// calls: they are those of a face named "".
+// process or many, may stand on one store. Beside its own methods it has those of a [Face], for
+// direct calls: they are those of a face named "".
 type Gate struct {
 	*face
 
@@ -108,9 +108,10 @@ func (g *Gate) SetKeys(keys [][]byte) error {
 	return nil
 }
 
-// Close shuts the gate down with all its faces (S1, S2). From its beginning on there are no new requests and no new prompts; requests that are running are
-// waited for. Where ctx ends first, their handlers' contexts are cancelled and their claims given up, so that another gate can take them over, and
-// Close returns ctx's error. The store stays open.
+// Close shuts the gate down with all its faces (S1, S2). From its beginning on there are no new
+// requests and no new prompts; requests that are running are waited for. Where ctx ends first,
+// their handlers' contexts are cancelled and their claims given up, so that another gate can take
+// them over, and Close returns ctx's error. The store stays open.
 func (g *Gate) Close(ctx context.Context) error {
 	err := g.intake.close(ctx)
 	if err == nil {

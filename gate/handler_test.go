@@ -84,7 +84,8 @@ func TestMixedTreeNamesTheOtherLeaf(t *testing.T) {
 	}
 }
 
-// R1: a failure keeps its private cause for the host, and tells the caller only what the tool made public.
+// R1: a failure keeps its private cause for the host, and tells the caller only what the tool made
+// public.
 func TestFailureIsPrivate(t *testing.T) {
 	public := &interrupt.Failure{Text: "the region is full", Link: "https://status.example.com", Err: errPrivate}
 	g := openMem(t,
@@ -100,7 +101,8 @@ func TestFailureIsPrivate(t *testing.T) {
 	}
 }
 
-// R2: a handler that asks in a row is run again from the top with all answers so far, each given to its own question.
+// R2: a handler that asks in a row is run again from the top with all answers so far, each given to
+// its own question.
 func TestQuestionsInARow(t *testing.T) {
 	type result struct{ Region, Size string }
 	g := openMem(t, raw("tool", func(ctx context.Context) (any, error) {
@@ -140,7 +142,8 @@ func TestChangedQuestionIsANewOne(t *testing.T) {
 	mustFinish(t, g, with(c, second, `{"selectionIdx":2}`), `"run 2"`)
 }
 
-// R2: equal questions are told apart by their occurrence, a keyed one by its key although it shows something else.
+// R2: equal questions are told apart by their occurrence, a keyed one by its key although it shows
+// something else.
 func TestMatching(t *testing.T) {
 	runs := 0
 	g := openMem(t, raw("tool", func(ctx context.Context) (any, error) {
@@ -168,7 +171,8 @@ func TestMatching(t *testing.T) {
 	mustFinish(t, g, with(c, p, `{"selectionIdx":1}`), `["a","b","at run 3"]`)
 }
 
-// R2: one answer is never given to two questions, nor a permission for one tool to another, because they have one key.
+// R2: one answer is never given to two questions, nor a permission for one tool to another, because
+// they have one key.
 func TestKeyIsAskedOnce(t *testing.T) {
 	permit := func(tool string) *interrupt.ToolPermissionInterrupt {
 		p := interrupt.ToolPermission(tool, "May I?")
@@ -261,7 +265,8 @@ func TestSwallowedQuestion(t *testing.T) {
 	mustFail(t, g, call("tool", `{}`), gate.ErrInvalidQuestion)
 }
 
-// R3: a handler reads the verified resume itself, detached; R6: its private state comes back to it alone, and null is a state.
+// R3: a handler reads the verified resume itself, detached; R6: its private state comes back to it
+// alone, and null is a state.
 func TestResumeFrom(t *testing.T) {
 	for name, state := range map[string]json.RawMessage{"an object": json.RawMessage(`{"n":1}`), "null": json.RawMessage(`null`), "none": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -319,7 +324,8 @@ func TestStateMustBeJSON(t *testing.T) {
 	}
 }
 
-// R3: a nested call inherits nothing of the outer one's resume, and neither do the host's callbacks.
+// R3: a nested call inherits nothing of the outer one's resume, and neither do the host's
+// callbacks.
 func TestNestedCallInheritsNothing(t *testing.T) {
 	var g *gate.Gate
 	inner := raw("inner", func(ctx context.Context) (any, error) {
@@ -362,7 +368,8 @@ func TestAskAfterReturn(t *testing.T) {
 	}
 }
 
-// R5: a handler can ask what the host can show; R13: what it cannot show is not stored, and the tool's guidance is told.
+// R5: a handler can ask what the host can show; R13: what it cannot show is not stored, and the
+// tool's guidance is told.
 func TestFacilities(t *testing.T) {
 	store := &faulty{Store: newMem()}
 	g := open(t, store, gate.Options{Tools: []*gate.Tool{

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// An intake takes the requests of a gate or a face, until it is closed, and counts those that are running.
+// An intake takes the requests of a gate or a face, until it is closed, and counts those that are
+// running.
 type intake struct {
 	ended  context.Context
 	end    context.CancelFunc

@@ -12,14 +12,14 @@ import (
 	"github.com/parley-go/parley/internal/resume"
 )
 
-// Invoke runs a tool, or goes on with one. It returns a result, or a prompt to put to a person, whose
-// token and answers the next Invoke brings; any other end is an [*Error], which callers branch on with
-// errors.Is and the codes.
+// Invoke runs a tool, or goes on with one. It returns a result, or a prompt to put to a person,
+// whose token and answers the next Invoke brings; any other end is an [*Error], which callers
+// branch on with errors.Is and the codes.
 //
 // The tool's handler runs in the calling goroutine, at most once for one answer, except as the tool
-// chose (see [Replay]). A prompt is durable before Invoke returns it, and an answer before the handler
-// runs. Every request may be repeated: the same token with the same answer leads to where the
-// interaction stands, and never to an ordinary second run. Cancelling ctx cancels the handler's
+// chose (see [Replay]). A prompt is durable before Invoke returns it, and an answer before the
+// handler runs. Every request may be repeated: the same token with the same answer leads to where
+// the interaction stands, and never to an ordinary second run. Cancelling ctx cancels the handler's
 // context, and nothing that is being recorded.
 func (f *Face) Invoke(ctx context.Context, call Call) (Outcome, error) {
 	return f.invoke(ctx, call, false)
@@ -49,8 +49,8 @@ func (f *Face) invoke(ctx context.Context, call Call, joining bool) (outcome Out
 // outside hides a handler's own resume from what a nested call runs (R3).
 func outside(ctx context.Context) context.Context { return resume.With(ctx, nil) }
 
-// errRestart is returned inside the gate where somebody else wrote in between (N6): the request starts
-// over at check 4.
+// errRestart is returned inside the gate where somebody else wrote in between (N6): the request
+// starts over at check 4.
 var errRestart = errors.New("written in between")
 
 // maxRestarts bounds how often a request starts over; then it is busy.
@@ -131,8 +131,8 @@ func (r *request) decide(ctx context.Context, in *checkpoint.Interaction, round 
 	return m, nil
 }
 
-// remint returns a new mint for the open round, where the recorded one is for another session or face,
-// or its key has left the ring (P1m). A request by token got here only where it is good.
+// remint returns a new mint for the open round, where the recorded one is for another session or
+// face, or its key has left the ring (P1m). A request by token got here only where it is good.
 func (r *request) remint(in *checkpoint.Interaction) (*checkpoint.Mint, error) {
 	old := in.Last().Mint
 	_, alive := r.gate.ring.Load().find(old.Key)
@@ -332,7 +332,8 @@ func startUnknown(startID string) *Error {
 	return fail(ErrStartUnknown, "start id %.80q was never used", startID)
 }
 
-// expired marks an interaction whose deadline has passed (X1), where that is not done yet, and says so.
+// expired marks an interaction whose deadline has passed (X1), where that is not done yet, and says
+// so.
 func (g *Gate) expired(ctx context.Context, in *checkpoint.Interaction, now time.Time) *Error {
 	if waiting(in.Status) && past(in.Last().Deadline, now) && !g.opts.ReadOnly {
 		g.mark(ctx, in, expire(in, now, g.opts.Retention))

@@ -14,7 +14,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+
+	"github.com/parley-go/parley/internal/durable"
 )
 
 // keySize is the size of a secret, in bytes.
@@ -78,7 +81,8 @@ func NewKey() []byte {
 	return key
 }
 
-// DefaultKeyFile returns the path of the named key file in the user's configuration directory, which is not where the data is.
+// DefaultKeyFile returns the path of the named key file in the user's configuration directory,
+// which is not where the data is.
 func DefaultKeyFile(name string) (string, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -87,10 +91,12 @@ func DefaultKeyFile(name string) (string, error) {
 	return filepath.Join(dir, "parley", name+".key"), nil
 }
 
-// KeyFile returns the secrets of a key file for [Options.Keys]: one a line, in hexadecimal, the first one minting; empty lines and lines that
-// begin with # are passed over. Where there is no such file it makes one with one new secret, durably and with mode 0600.
+// KeyFile returns the secrets of a key file for [Options.Keys]: one a line, in hexadecimal, the
+// first one minting; empty lines and lines that begin with # are passed over. Where there is no
+// such file it makes one with one new secret, durably and with mode 0600.
 //
-// Do not keep it beside the data: whoever can read both can make tokens. A file that others can read is refused.
+// Do not keep it beside the data: whoever can read both can make tokens. A file that others can
+// read is refused.
 func KeyFile(path string) ([][]byte, error) {
 	text, err := readKeyFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -129,37 +135,20 @@ func readKeyFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if mode := info.Mode(); !mode.IsRegular() || mode.Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("mode is %v, want a regular file of mode 0600", mode)
+	// On Windows the bits say nothing about who can read the file: access lists decide there.
+	shared := runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0
+	if shared || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("mode is %v, want a regular file of mode 0600", info.Mode())
 	}
 	return os.ReadFile(path)
 }
 
-// createKeyFile never replaces a file: of two processes that create it at once both use the one that was first.
+// createKeyFile never replaces a file: of two processes that create it at once both use the one
+// that was first.
 func createKeyFile(path string) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(dir, ".parley-key-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	defer tmp.Close()
-	if _, err := fmt.Fprintf(tmp, "# parley keys, one a line; the first one mints\n%x\n", NewKey()); err != nil {
-		return err
-	}
-	if err := tmp.Sync(); err != nil {
-		return err
-	}
-	if err := os.Link(tmp.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
+	text := fmt.Appendf(nil, "# parley keys, one a line; the first one mints\n%x\n", NewKey())
+	return durable.CreateOnce(path, func(temp string) error { return os.WriteFile(temp, text, 0o600) })
 }

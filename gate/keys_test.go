@@ -15,7 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// R22, R37: a key file is made once, durably, readable by its owner only; whoever comes at the same time gets the same keys.
+// R22, R37: a key file is made once, durably, readable by its owner only; whoever comes at the same
+// time gets the same keys.
 func TestKeyFileIsMadeOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config", "parley", "test.key")
 	var wg sync.WaitGroup
@@ -48,7 +49,8 @@ func TestKeyFileIsMadeOnce(t *testing.T) {
 	}
 }
 
-// A key file that is not one is refused with its path and the place, never with what stands in it, and never overwritten.
+// A key file that is not one is refused with its path and the place, never with what stands in it,
+// and never overwritten.
 func TestBadKeyFiles(t *testing.T) {
 	secret := strings.Repeat("ab", 32)
 	for name, test := range map[string]struct {

@@ -22,8 +22,8 @@ type Summary struct {
 	Prompt *Prompt
 	// Attempts counts the runs of the handler for the latest answer.
 	Attempts int
-	// GoesOn is set where the same call can still lead to a result: it waits for an answer or its caller, or
-	// an attempt came to no good end and the tool chose what it does then (R27).
+	// GoesOn is set where the same call can still lead to a result: it waits for an answer or its
+	// caller, or an attempt came to no good end and the tool chose what it does then (R27).
 	GoesOn bool
 	// Code and Message are how it ended, where it did: no code for success.
 	Code    Code
@@ -34,7 +34,8 @@ type Summary struct {
 
 // A ListQuery selects interactions.
 type ListQuery struct {
-	// Scope is whose interactions are listed. AllScopes lists everybody's: it is for an operator, and the host decides who is one.
+	// Scope is whose interactions are listed. AllScopes lists everybody's: it is for an operator,
+	// and the host decides who is one.
 	Scope     string
 	AllScopes bool
 	Statuses  []checkpoint.Status // default: those that are not ended
@@ -48,8 +49,8 @@ type ListPage struct {
 	Next         string
 }
 
-// List returns interactions page by page, oldest first within a scope (V2). Nothing runs. An interaction that cannot be read is in
-// the list with its Problem.
+// List returns interactions page by page, oldest first within a scope (V2). Nothing runs. An
+// interaction that cannot be read is in the list with its Problem.
 func (f *Face) List(ctx context.Context, q ListQuery) (ListPage, error) {
 	ctx, done, err := f.enter(ctx)
 	if err != nil {
@@ -72,7 +73,7 @@ func (f *Face) List(ctx context.Context, q ListQuery) (ListPage, error) {
 	g.sweep(ctx)
 	page, err := g.store.List(ctx, query)
 	if errors.Is(err, checkpoint.ErrInvalidQuery) {
-		return ListPage{}, fail(ErrInvalidArguments, "list: the limit is negative, or the position is not from a page of this list").because(err)
+		return ListPage{}, fail(ErrInvalidArguments, "the limit is negative, or the position is not from a page of this list").because(err)
 	}
 	if err != nil {
 		return ListPage{}, unavailable(err)
@@ -84,7 +85,8 @@ func (f *Face) List(ctx context.Context, q ListQuery) (ListPage, error) {
 	return list, nil
 }
 
-// Inspect returns where the interaction of a start ID stands (V1), or ErrStartUnknown. Nothing runs and nothing is written.
+// Inspect returns where the interaction of a start ID stands (V1), or ErrStartUnknown. Nothing runs
+// and nothing is written.
 func (f *Face) Inspect(ctx context.Context, scope, startID string) (Summary, error) {
 	ctx, done, err := f.enter(ctx)
 	if err != nil {
@@ -108,7 +110,8 @@ func (f *Face) Inspect(ctx context.Context, scope, startID string) (Summary, err
 	return g.summary(record), nil
 }
 
-// InspectID is [Face.Inspect] by interaction id. One of another scope is not told from one that does not exist.
+// InspectID is [Face.Inspect] by interaction id. One of another scope is not told from one that
+// does not exist.
 func (f *Face) InspectID(ctx context.Context, scope string, id checkpoint.ID) (Summary, error) {
 	ctx, done, err := f.enter(ctx)
 	if err != nil {
@@ -126,7 +129,8 @@ func (f *Face) InspectID(ctx context.Context, scope string, id checkpoint.ID) (S
 	return g.summary(record), nil
 }
 
-// summary shows an overdue interaction as the expired one that it is, whether or not a sweep has marked it.
+// summary shows an overdue interaction as the expired one that it is, whether or not a sweep has
+// marked it.
 func (g *Gate) summary(record checkpoint.Record) Summary {
 	in, err := checkpoint.Decode(record)
 	if err != nil {
@@ -149,7 +153,8 @@ func (g *Gate) summary(record checkpoint.Record) Summary {
 	return s
 }
 
-// mayRunAgain reports whether the tool does something for an answer whose attempt came to no good end.
+// mayRunAgain reports whether the tool does something for an answer whose attempt came to no good
+// end.
 func (g *Gate) mayRunAgain(in *checkpoint.Interaction) bool {
 	tool := g.tools[in.Tool]
 	switch {

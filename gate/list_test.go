@@ -11,7 +11,8 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// A list goes page by page through one scope or, for an operator, through all; it shows no token, and masked arguments stay hidden.
+// A list goes page by page through one scope or, for an operator, through all; it shows no token,
+// and masked arguments stay hidden.
 func TestList(t *testing.T) {
 	var effects counter
 	g := openMem(t, deploy(&effects, &gate.ToolOptions{Mask: []string{"secret"}}))
@@ -106,7 +107,8 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// An interaction that cannot be read is in the list with its problem, and does not keep the others from it (R14).
+// An interaction that cannot be read is in the list with its problem, and does not keep the others
+// from it (R14).
 func TestListUnreadable(t *testing.T) {
 	var effects counter
 	store := newMem()

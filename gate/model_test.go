@@ -16,8 +16,9 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// The lifecycle of interactions against a dumb model (R16, R21, R24, R26–R28, R30): random requests to two gates on one store, that die in
-// the middle of a run and come again, under a clock that goes on.
+// The lifecycle of interactions against a dumb model (R16, R21, R24, R26–R28, R30): random requests
+// to two gates on one store, that die in the middle of a run and come again, under a clock that
+// goes on.
 
 const modelRounds = 3
 
@@ -187,7 +188,8 @@ func (w *world) die() {
 	w.open(i)
 }
 
-// stand makes a request that stands for the recorded answers, and holds what comes against where the interaction stands.
+// stand makes a request that stands for the recorded answers, and holds what comes against where
+// the interaction stands.
 func (w *world) stand(l *life, c gate.Call) {
 	switch again := l.state == "attempted" || l.state == "finished"; {
 	case w.late(l):

@@ -18,17 +18,19 @@ const NoExpiry time.Duration = -1
 type Options struct {
 	// Tools are the tools of the gate.
 	Tools []*Tool
-	// Keys are the secrets of tokens, 32 bytes or more each: the first mints, all verify. Required; see [KeyFile] and [NewKey]. Gates that serve
-	// the same conversations have the same.
+	// Keys are the secrets of tokens, 32 bytes or more each: the first mints, all verify. Required;
+	// see [KeyFile] and [NewKey]. Gates that serve the same conversations have the same.
 	Keys [][]byte
-	// Authorize is the host's check of every call, made before anything is looked up. (Answers from elsewhere have
-	// AuthorizeAnswer; lists and inspections are bound to the scope that the host names.) Scope and session of the call are what it
-	// granted already; an error refuses the request with ErrUnauthorized. Default: granted.
+	// Authorize is the host's check of every call, made before anything is looked up. (Answers from
+	// elsewhere have AuthorizeAnswer; lists and inspections are bound to the scope that the host
+	// names.) Scope and session of the call are what it granted already; an error refuses the
+	// request with ErrUnauthorized. Default: granted.
 	Authorize func(ctx context.Context, call Call) error
-	// AuthorizeAnswer decides on an answer that comes by another road than the caller's. Default: only the interaction's own
-	// scope may answer.
+	// AuthorizeAnswer decides on an answer that comes by another road than the caller's. Default:
+	// only the interaction's own scope may answer.
 	AuthorizeAnswer func(ctx context.Context, a Answerer) error
-	// Lifetime is how long an interaction can wait for people, counted from its first prompt. Default: ten minutes; NoExpiry: for ever.
+	// Lifetime is how long an interaction can wait for people, counted from its first prompt.
+	// Default: ten minutes; NoExpiry: for ever.
 	Lifetime time.Duration
 	// Retention is how long an ended interaction is kept. Default: 24 hours.
 	Retention time.Duration
@@ -40,7 +42,8 @@ type Options struct {
 	ReadOnly bool
 	// PollInterval is how often Wait looks again where nothing woke it. Default: one second.
 	PollInterval time.Duration
-	// Logger gets what the host should know and no caller may, without tokens, arguments and answers. Default: slog.Default().
+	// Logger gets what the host should know and no caller may, without tokens, arguments and
+	// answers. Default: slog.Default().
 	Logger *slog.Logger
 	// Now and Random are the clock and the randomness. Default: time.Now and crypto/rand.
 	Now    func() time.Time
@@ -57,8 +60,8 @@ type Answerer struct {
 	Tool        string
 }
 
-// Limits bound what comes in, in bytes where nothing else is said. What is over a bound is refused with ErrTooLarge, except
-// where it makes a question or an answer invalid.
+// Limits bound what comes in, in bytes where nothing else is said. What is over a bound is refused
+// with ErrTooLarge, except where it makes a question or an answer invalid.
 type Limits struct {
 	Arguments int // default 1 MiB
 	Answer    int // of all payloads of one request together; default 256 KiB

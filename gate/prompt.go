@@ -17,8 +17,9 @@ import (
 // masked stands for an argument that is not shown.
 const masked = `"[hidden]"`
 
-// makeRound snapshots what a handler asked (R8) and checks all that can be checked before it is stored. What is wrong with it is ErrInvalidQuestion, or
-// ErrTooLarge; whether the host can show it is not looked at here.
+// makeRound snapshots what a handler asked (R8) and checks all that can be checked before it is
+// stored. What is wrong with it is ErrInvalidQuestion, or ErrTooLarge; whether the host can show it
+// is not looked at here.
 func (r *request) makeRound(in *checkpoint.Interaction, asked interrupt.Classification, now time.Time) (checkpoint.Round, *Error) {
 	limits := r.gate.opts.Limits
 	if n := len(asked.Questions); n > limits.Questions {
@@ -84,8 +85,8 @@ func (r *request) makeQuestion(q interrupt.Interrupt, s interrupt.Question, keys
 	return checkpoint.Question{Type: s.Type, Key: s.Key, Body: compact.Bytes(), Digest: s.Digest}, nil
 }
 
-// onceOnly leaves out the options that would have to be remembered: decisions are not remembered here, and an "always" that
-// is asked again tomorrow is a lie (R9).
+// onceOnly leaves out the options that would have to be remembered: decisions are not remembered
+// here, and an "always" that is asked again tomorrow is a lie (R9).
 func onceOnly(p *interrupt.ToolPermissionInterrupt) ([]byte, error) {
 	once := interrupt.ToolPermissionInterrupt{ToolName: p.ToolName, Title: p.Title}
 	once.Options = slices.DeleteFunc(slices.Clone(p.Options), func(o interrupt.PermissionOption) bool {
@@ -181,7 +182,8 @@ func (r *request) show(in *checkpoint.Interaction) (*Prompt, error) {
 	return prompt, nil
 }
 
-// prompt makes the prompt of the last round without a token. tool may be nil where this gate does not have it.
+// prompt makes the prompt of the last round without a token. tool may be nil where this gate does
+// not have it.
 func (g *Gate) prompt(in *checkpoint.Interaction, tool *Tool) *Prompt {
 	last := in.Last()
 	p := &Prompt{Interaction: in.ID, Round: len(in.Rounds), Tool: in.Tool, Arguments: shown(in, tool), Expires: last.Deadline}
@@ -194,7 +196,8 @@ func (g *Gate) prompt(in *checkpoint.Interaction, tool *Tool) *Prompt {
 	return p
 }
 
-// shown are the arguments as a person may see them. Where the tool is not known, nor is which of them are to be hidden: all are.
+// shown are the arguments as a person may see them. Where the tool is not known, nor is which of
+// them are to be hidden: all are.
 func shown(in *checkpoint.Interaction, tool *Tool) json.RawMessage {
 	if tool == nil {
 		return json.RawMessage(masked)
@@ -202,7 +205,8 @@ func shown(in *checkpoint.Interaction, tool *Tool) json.RawMessage {
 	return mask(in.Arguments, tool.opts.Mask)
 }
 
-// mask replaces the named members of the arguments. Their digest, and what the tool runs with, cover them all the same (R9).
+// mask replaces the named members of the arguments. Their digest, and what the tool runs with,
+// cover them all the same (R9).
 func mask(arguments json.RawMessage, names []string) json.RawMessage {
 	if len(names) == 0 {
 		return bytes.Clone(arguments)

@@ -14,7 +14,8 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// R8: a question is what it was when it was raised; what the handler or the receiver does to their values changes nothing.
+// R8: a question is what it was when it was raised; what the handler or the receiver does to their
+// values changes nothing.
 func TestQuestionIsSnapshotted(t *testing.T) {
 	shared := choose("a", "b")
 	g := openMem(t, raw("tool", func(ctx context.Context) (any, error) {
@@ -43,7 +44,8 @@ func TestQuestionIsSnapshotted(t *testing.T) {
 	}
 }
 
-// R8, R9, R10, R12, R14, R34: what is no question is refused before anything is stored, and the error says why.
+// R8, R9, R10, R12, R14, R34: what is no question is refused before anything is stored, and the
+// error says why.
 func TestInvalidQuestions(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	permission := func(options ...interrupt.PermissionOption) error {
@@ -142,7 +144,8 @@ func (unregistered) Serialize() ([]byte, error) { return []byte(`{}`), nil }
 func (unregistered) Return([]byte) error        { return nil }
 func (unregistered) Error() string              { return "unregistered" }
 
-// R9: the arguments are part of what is shown, the masked ones hidden; always kinds are not shown where nothing is remembered.
+// R9: the arguments are part of what is shown, the masked ones hidden; always kinds are not shown
+// where nothing is remembered.
 func TestPermissionShowsWhatWillRun(t *testing.T) {
 	var ran []string
 	g := openMem(t, gate.NewTool("deploy", func(ctx context.Context, in deployInput) (string, error) {

@@ -26,8 +26,8 @@ func twoRounds(runs, effects *counter, opts *gate.ToolOptions) *gate.Tool {
 	}, opts)
 }
 
-// R26: the same answer again while the next prompt is open gives the same prompt, token and deadline; the handler does not run.
-// R28: another answer is a conflict, at any time after.
+// R26: the same answer again while the next prompt is open gives the same prompt, token and
+// deadline; the handler does not run. R28: another answer is a conflict, at any time after.
 func TestReplayWhileTheNextPromptIsOpen(t *testing.T) {
 	var runs, effects counter
 	authorized := 0
@@ -70,7 +70,8 @@ var attempts = map[string]struct {
 	"rejected":            {func() (any, error) { return nil, interrupt.ErrRejected }, gate.ErrRejected},
 }
 
-// R27: the same answer after an attempt was made is never an ordinary second run, unless the tool says that this is safe.
+// R27: the same answer after an attempt was made is never an ordinary second run, unless the tool
+// says that this is safe.
 func TestReplayAfterAnAttempt(t *testing.T) {
 	for name, attempt := range attempts {
 		for choice, replay := range map[string]gate.Replay{"never again": gate.NeverAgain, "repeatable": gate.Repeatable, "recover": gate.Recover} {

@@ -108,7 +108,8 @@ func (g *Gate) granted(ctx context.Context, call Call) error {
 	return nil
 }
 
-// hideInterrupts keeps a cause from looking like a question to somebody who searches it with errors.As.
+// hideInterrupts keeps a cause from looking like a question to somebody who searches it with
+// errors.As.
 func hideInterrupts(err error) error {
 	if interrupt.Classify(err).Kind == interrupt.KindFailure {
 		return err
@@ -116,7 +117,8 @@ func hideInterrupts(err error) error {
 	return errors.New("the callback returned a question, which only a handler can")
 }
 
-// locate finds the interaction of the request and makes check 4: by token, or by start ID. It returns nil for a fresh call.
+// locate finds the interaction of the request and makes check 4: by token, or by start ID. It
+// returns nil for a fresh call.
 func (r *request) locate(ctx context.Context) (in *checkpoint.Interaction, round int, err error) {
 	switch {
 	case r.call.Token != "":
@@ -226,8 +228,8 @@ func decode(record checkpoint.Record) (*checkpoint.Interaction, error) {
 	return in, nil
 }
 
-// canShow compares the call's facilities with what the round asks (R13). It can where outOfBand is set,
-// too: then the answer comes by another road.
+// canShow compares the call's facilities with what the round asks (R13). It can where outOfBand is
+// set, too: then the answer comes by another road.
 func (r *request) canShow(questions []checkpoint.Question) (outOfBand, ok bool) {
 	for _, q := range questions {
 		if slices.Contains(r.call.Facilities, interrupt.Facility(q.Type)) {

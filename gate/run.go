@@ -21,9 +21,11 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("handler panicked: %v", e.Value) }
 
-// run runs the handler under the claim and records what came of it: rows H1 to H8. in is not recorded yet where its revision is 0.
+// run runs the handler under the claim and records what came of it: rows H1 to H8. in is not
+// recorded yet where its revision is 0.
 func (r *request) run(ctx context.Context, in *checkpoint.Interaction, recovery bool) (Outcome, error) {
-	// What is executed is what was approved (R9): both are the record's arguments, and the caller's are compared once more.
+	// What is executed is what was approved (R9): both are the record's arguments, and the caller's
+	// are compared once more.
 	if !bytes.Equal(in.Arguments, r.args) {
 		return Outcome{}, r.invalid(ctx, "arguments changed before dispatch", in.ID)
 	}
@@ -55,7 +57,8 @@ func (r *request) run(ctx context.Context, in *checkpoint.Interaction, recovery 
 	}
 }
 
-// resume is what the handler can read of the record: every answer, and the state of the round that was answered.
+// resume is what the handler can read of the record: every answer, and the state of the round that
+// was answered.
 func (r *request) resume(in *checkpoint.Interaction, recovery bool) *resume.Run {
 	run := &resume.Run{Attempt: int(in.Claim.Attempt), Recovery: recovery, Facilities: r.facilities()}
 	if len(in.Rounds) == 0 && !recovery {
@@ -84,7 +87,8 @@ func dispatch(ctx context.Context, handler Handler, arguments json.RawMessage) (
 	return handler(ctx, arguments)
 }
 
-// failure is H4, or H5 for a question that was refused when it was asked. Only what the handler itself made public is told.
+// failure is H4, or H5 for a question that was refused when it was asked. Only what the handler
+// itself made public is told.
 func failure(err error) *Error {
 	var question *interrupt.QuestionError
 	if errors.As(err, &question) {

@@ -10,7 +10,8 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// R31: a fresh call with a start ID rejoins what it started: its open prompt with its token, and then its end.
+// R31: a fresh call with a start ID rejoins what it started: its open prompt with its token, and
+// then its end.
 func TestStartIDRejoins(t *testing.T) {
 	var effects counter
 	g := openMem(t, deploy(&effects, &gate.ToolOptions{KeepResult: true}))
@@ -62,7 +63,8 @@ func TestStartIDOfAnotherTool(t *testing.T) {
 	mustFail(t, g, c, gate.ErrStartConflict)
 }
 
-// R31, R23: while the first run of a start ID is going on, the same call is busy, at this gate and at another one.
+// R31, R23: while the first run of a start ID is going on, the same call is busy, at this gate and
+// at another one.
 func TestStartIDIsBusy(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	tools := gate.Options{Tools: []*gate.Tool{raw("tool", func(ctx context.Context) (any, error) {

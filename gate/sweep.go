@@ -17,8 +17,9 @@ type sweeps struct {
 	after   string // of the sweep that is running
 }
 
-// sweep goes on through what is due, a page at a time: it marks what expired (X1) and what was abandoned (X3), and removes what
-// ended long ago (X4). It rides on requests (R7), at most one at a time; what it does not reach waits for the next one.
+// sweep goes on through what is due, a page at a time: it marks what expired (X1) and what was
+// abandoned (X3), and removes what ended long ago (X4). It rides on requests (R7), at most one at a
+// time; what it does not reach waits for the next one.
 func (g *Gate) sweep(ctx context.Context) {
 	if g.opts.ReadOnly || !g.sweeps.running.CompareAndSwap(false, true) {
 		return

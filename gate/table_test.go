@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Every row of docs/transitions.md is named where the code does it, and the code names no row that the page does not have.
+// Every row of docs/transitions.md is named where the code does it, and the code names no row that
+// the page does not have.
 func TestEveryRowIsNamed(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "docs", "transitions.md"))
 	if err != nil {

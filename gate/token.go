@@ -10,8 +10,9 @@ import (
 	"github.com/parley-go/parley/checkpoint"
 )
 
-// A Token lets a caller continue an interaction from one round. It is a secret: whoever holds it, and is who it was made for, can answer.
-// string(token) is what goes over a wire; fmt and log/slog print a placeholder.
+// A Token lets a caller continue an interaction from one round. It is a secret: whoever holds it,
+// and is who it was made for, can answer. string(token) is what goes over a wire; fmt and log/slog
+// print a placeholder.
 type Token string
 
 // String hides the token.
@@ -27,8 +28,9 @@ func (Token) LogValue() slog.Value { return slog.StringValue("[token]") }
 //
 //	AES-256(id 12 ‖ round 2 ‖ mint count 2) ‖ HMAC-SHA-256(block ‖ ledger)[:16]
 //
-// Nothing in it can be read or told from random without the key; a forged one fails on the tag, without any I/O; and since it is a
-// function of the record and the key, an identical replay gets the same token although none is stored (R20).
+// Nothing in it can be read or told from random without the key; a forged one fails on the tag,
+// without any I/O; and since it is a function of the record and the key, an identical replay gets
+// the same token although none is stored (R20).
 const (
 	tokenTagSize = 16
 	tokenSize    = 16 + tokenTagSize

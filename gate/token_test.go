@@ -13,7 +13,8 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// R20: a token is 43 URL-safe characters; every malformed or forged one is refused without touching the store.
+// R20: a token is 43 URL-safe characters; every malformed or forged one is refused without touching
+// the store.
 func TestTokenForm(t *testing.T) {
 	var effects counter
 	store := &faulty{Store: newMem()}
@@ -76,7 +77,8 @@ func TestTokenIsNotPrinted(t *testing.T) {
 	}
 }
 
-// R21: a token is bound to each of these on its own. All mismatches get the same answer, change nothing and use nothing up.
+// R21: a token is bound to each of these on its own. All mismatches get the same answer, change
+// nothing and use nothing up.
 func TestTokenBindings(t *testing.T) {
 	var effects counter
 	store := newMem()
@@ -170,7 +172,8 @@ func TestTokenBindsThePrompt(t *testing.T) {
 	effects.want(t, 0)
 }
 
-// R22: the first key mints, the others verify; a key that leaves the ring takes its tokens with it, at once. Start IDs survive.
+// R22: the first key mints, the others verify; a key that leaves the ring takes its tokens with it,
+// at once. Start IDs survive.
 func TestKeyRing(t *testing.T) {
 	var effects counter
 	k1, k2 := gate.NewKey(), gate.NewKey()
@@ -207,7 +210,8 @@ func TestKeyRing(t *testing.T) {
 	effects.want(t, 1)
 }
 
-// R22, R31: a rejoin from another session makes the former session's token void, and the other way round.
+// R22, R31: a rejoin from another session makes the former session's token void, and the other way
+// round.
 func TestRejoinFromAnotherSession(t *testing.T) {
 	var effects counter
 	g := openMem(t, deploy(&effects, nil))

@@ -13,27 +13,31 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// A Handler performs a tool. The arguments are canonical JSON that fits the tool's schema, the same in every run of an
-// interaction; the result is one JSON value. It asks a person by returning an error that [interrupt.Classify] finds to be a prompt, and
-// runs again from the top with the answer; see package interrupt. Handlers of several calls run at once.
+// A Handler performs a tool. The arguments are canonical JSON that fits the tool's schema, the same
+// in every run of an interaction; the result is one JSON value. It asks a person by returning an
+// error that [interrupt.Classify] finds to be a prompt, and runs again from the top with the
+// answer; see package interrupt. Handlers of several calls run at once.
 type Handler func(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error)
 
-// A Replay is what a tool chooses for an answer that comes again after an attempt was made for it (R27).
+// A Replay is what a tool chooses for an answer that comes again after an attempt was made for it
+// (R27).
 type Replay int
 
 // The choices.
 const (
-	// NeverAgain runs nothing: the caller is told that the work is completed, or that its outcome is not known. It is the default.
+	// NeverAgain runs nothing: the caller is told that the work is completed, or that its outcome
+	// is not known. It is the default.
 	NeverAgain Replay = iota
-	// Recover runs the tool's Recover function, or its handler with recovery set, with the same verified answer. It finds
-	// out or completes what was begun, and may only finish.
+	// Recover runs the tool's Recover function, or its handler with recovery set, with the same
+	// verified answer. It finds out or completes what was begun, and may only finish.
 	Recover
-	// Repeatable says that every effect of the handler is safe to repeat: where it is not known to have finished, it runs again as an
-	// ordinary attempt, and may ask on.
+	// Repeatable says that every effect of the handler is safe to repeat: where it is not known to
+	// have finished, it runs again as an ordinary attempt, and may ask on.
 	Repeatable
 )
 
-// An Execution is what is about to be done, or shown again, for a request; a tool's Authorize decides on it. It is the callee's own copy.
+// An Execution is what is about to be done, or shown again, for a request; a tool's Authorize
+// decides on it. It is the callee's own copy.
 type Execution struct {
 	Tool      string
 	Arguments json.RawMessage // canonical
@@ -51,34 +55,42 @@ type ToolOptions struct {
 	// Title and Description are for people and models.
 	Title       string
 	Description string
-	// Revision changes when the meaning of the tool's questions does; a question asked under another revision is refused with
-	// ErrRevisionChanged, but for those of FormerRevisions.
+	// Revision changes when the meaning of the tool's questions does; a question asked under
+	// another revision is refused with ErrRevisionChanged, but for those of FormerRevisions.
 	Revision        string
 	FormerRevisions []string
-	// Schema is the JSON Schema of the arguments, of type object. Default: inferred from the input type.
+	// Schema is the JSON Schema of the arguments, of type object. Default: inferred from the input
+	// type.
 	Schema json.RawMessage
-	// Mask names arguments, the members of the top level, that are not shown to a person. They are bound all the same.
+	// Mask names arguments, the members of the top level, that are not shown to a person. They are
+	// bound all the same.
 	Mask []string
-	// Authorize is asked on every round, after everything else was checked and before anything is recorded or run. An error refuses the request
-	// with ErrUnauthorized; its text stays with the host. Default: allowed.
+	// Authorize is asked on every round, after everything else was checked and before anything is
+	// recorded or run. An error refuses the request with ErrUnauthorized; its text stays with the
+	// host. Default: allowed.
 	Authorize func(ctx context.Context, e Execution) error
-	// Replay is the tool's choice for an answer that comes again. Recover is run instead of the handler in recovery, where it is set.
+	// Replay is the tool's choice for an answer that comes again. Recover is run instead of the
+	// handler in recovery, where it is set.
 	Replay  Replay
 	Recover Handler
-	// KeepResult keeps a successful result of up to Limits.Result bytes, to be returned on a replay.
+	// KeepResult keeps a successful result of up to Limits.Result bytes, to be returned on a
+	// replay.
 	KeepResult bool
-	// KeepOpen leaves a question open that was declined or cancelled: nothing is recorded, the token stays good (R17).
+	// KeepOpen leaves a question open that was declined or cancelled: nothing is recorded, the
+	// token stays good (R17).
 	KeepOpen bool
 	// Lifetime shortens the gate's lifetime of an interaction. Zero: the gate's.
 	Lifetime time.Duration
 	// Needs are the facilities without which the tool is not run at all.
 	Needs []interrupt.Facility
-	// Guidance is what somebody is told whose host cannot ask: what to do instead. Link goes with it.
+	// Guidance is what somebody is told whose host cannot ask: what to do instead. Link goes with
+	// it.
 	Guidance string
 	Link     string
 }
 
-// A Tool is a named operation and the function that performs it. It is immutable once a gate has it.
+// A Tool is a named operation and the function that performs it. It is immutable once a gate has
+// it.
 type Tool struct {
 	name    string
 	handler Handler
@@ -87,8 +99,9 @@ type Tool struct {
 	err     error
 }
 
-// NewTool returns a tool with typed input and output. The schema of its arguments is inferred from In, unless the options give one. What is wrong
-// with a tool is reported by [Open] and by [Tool.Validate].
+// NewTool returns a tool with typed input and output. The schema of its arguments is inferred from
+// In, unless the options give one. What is wrong with a tool is reported by [Open] and by
+// [Tool.Validate].
 func NewTool[In, Out any](name string, handle func(ctx context.Context, in In) (Out, error), opts *ToolOptions) *Tool {
 	var o ToolOptions
 	if opts != nil {
@@ -117,7 +130,8 @@ func NewTool[In, Out any](name string, handle func(ctx context.Context, in In) (
 	return tool
 }
 
-// NewRawTool returns a tool that reads and writes JSON itself. Without a schema in the options its arguments are any object.
+// NewRawTool returns a tool that reads and writes JSON itself. Without a schema in the options its
+// arguments are any object.
 func NewRawTool(name string, handler Handler, opts *ToolOptions) *Tool {
 	t := &Tool{name: name, handler: handler}
 	if opts != nil {
@@ -170,7 +184,8 @@ func (o ToolOptions) clone() ToolOptions {
 	return o
 }
 
-// maskedUnknown returns a name of the mask that is no argument of the schema, where the schema lists them.
+// maskedUnknown returns a name of the mask that is no argument of the schema, where the schema
+// lists them.
 func (o ToolOptions) maskedUnknown() (name string, ok bool) {
 	var known struct{ Properties map[string]json.RawMessage }
 	if err := json.Unmarshal(o.Schema, &known); err != nil || known.Properties == nil {

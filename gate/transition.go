@@ -6,8 +6,9 @@ import (
 	"github.com/parley-go/parley/checkpoint"
 )
 
-// This file is docs/transitions.md as code: which row an event is, and what record that row commits. It does no I/O, reads no
-// clock and calls nothing of the application's. The rows are named in the comments; change the page first.
+// This file is docs/transitions.md as code: which row an event is, and what record that row
+// commits. It does no I/O, reads no clock and calls nothing of the application's. The rows are
+// named in the comments; change the page first.
 
 // What happens after the commit of a move, if it has one.
 type then int
@@ -28,13 +29,15 @@ type move struct {
 	code Code // of refuse
 }
 
-// needsClaim reports whether the row is one for which the interaction is claimed within the process (check 7). Rows that tell of a dead
-// claim are: only under the claim is it sure that no run is going on here.
+// needsClaim reports whether the row is one for which the interaction is claimed within the process
+// (check 7). Rows that tell of a dead claim are: only under the claim is it sure that no run is
+// going on here.
 func (m move) needsClaim() bool {
 	return m.then == runHandler || m.then == runRecovery || m.code == ErrOutcomeUnknown
 }
 
-// usesTool reports whether the row shows a prompt or runs code, so that the tool's revision matters (check 5).
+// usesTool reports whether the row shows a prompt or runs code, so that the tool's revision matters
+// (check 5).
 func (m move) usesTool() bool {
 	return m.then == showPrompt || m.then == runHandler || m.then == runRecovery
 }
@@ -125,7 +128,8 @@ func again(in *checkpoint.Interaction, a arrival) move {
 	}
 }
 
-// start is F2: the record that a start ID makes before the first run. It stands in for F1 too, where it is not committed.
+// start is F2: the record that a start ID makes before the first run. It stands in for F1 too,
+// where it is not committed.
 func start(in *checkpoint.Interaction, a arrival) move {
 	next := advance(in, a.now)
 	next.Created = next.Updated
@@ -143,8 +147,8 @@ func claim(next *checkpoint.Interaction, a arrival, then then) move {
 	return move{next: next, then: then}
 }
 
-// ask is H1: the handler's prompt becomes the open round. Its deadline is what the gate, the tool and the questions allow from
-// now on, and never later than that of the round before (R30).
+// ask is H1: the handler's prompt becomes the open round. Its deadline is what the gate, the tool
+// and the questions allow from now on, and never later than that of the round before (R30).
 func ask(in *checkpoint.Interaction, round checkpoint.Round, now time.Time) *checkpoint.Interaction {
 	next := advance(in, now)
 	if last := next.Last(); last != nil {
@@ -185,8 +189,8 @@ func abandon(in *checkpoint.Interaction, now time.Time, retention time.Duration)
 	return retire(next, retention)
 }
 
-// retire gives up the claim and sets when the record may be removed (X4). One with a start ID stays: without it the same
-// start ID would begin the work anew.
+// retire gives up the claim and sets when the record may be removed (X4). One with a start ID
+// stays: without it the same start ID would begin the work anew.
 func retire(next *checkpoint.Interaction, retention time.Duration) *checkpoint.Interaction {
 	next.Claim.Owner = ""
 	next.Due = time.Time{}

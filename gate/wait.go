@@ -10,11 +10,12 @@ import (
 
 // Wait waits until the open prompt of the call's interaction is answered by another road, and then
 // does what [Face.Invoke] does: it runs the handler and returns its result or next prompt. The call
-// names the interaction by its token or its start ID, and brings no answers; a start ID that was never
-// used is ErrStartUnknown. Wait returns as well when the interaction ends or expires otherwise, and
-// ctx's error when ctx ends first; nothing is lost then.
+// names the interaction by its token or its start ID, and brings no answers; a start ID that was
+// never used is ErrStartUnknown. Wait returns as well when the interaction ends or expires
+// otherwise, and ctx's error when ctx ends first; nothing is lost then.
 //
-// It is a request of its own each time it looks: authorized anew, and holding nothing while it waits.
+// It is a request of its own each time it looks: authorized anew, and holding nothing while it
+// waits.
 func (f *Face) Wait(ctx context.Context, call Call) (Outcome, error) {
 	if len(call.Answers) > 0 {
 		return Outcome{}, fail(ErrInvalidAnswer, "wait takes no answers")
@@ -34,7 +35,8 @@ func (f *Face) Wait(ctx context.Context, call Call) (Outcome, error) {
 		case err != nil || outcome.Prompt == nil:
 			return outcome, err
 		case round == 0:
-			// A rejoin by start ID is given its token once; from then on that is what the call waits with.
+			// A rejoin by start ID is given its token once; from then on that is what the call
+			// waits with.
 			round, call.Token = outcome.Prompt.Round, outcome.Prompt.Token
 		case outcome.Prompt.Round != round:
 			return outcome, nil

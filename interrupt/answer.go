@@ -4,8 +4,8 @@ import "bytes"
 
 // Check checks an answer against its question without changing the question. It returns what the
 // answer does, and the question id that stands in it, which may be empty. The error matches
-// [ErrInvalidPayload]. Decline and cancel are the same for every type; only accepted payloads reach a
-// type's own code.
+// [ErrInvalidPayload]. Decline and cancel are the same for every type; only accepted payloads reach
+// a type's own code.
 func Check(q Interrupt, payload []byte) (action Action, interruptID string, err error) {
 	action, interruptID, err = ActionOf(q.TypeName(), payload)
 	if err != nil || action != ActionAccept {
@@ -21,8 +21,9 @@ func Check(q Interrupt, payload []byte) (action Action, interruptID string, err 
 	return action, interruptID, asPayloadError(q.TypeName(), dup.Return(bytes.Clone(payload)))
 }
 
-// Apply checks an answer and gives it to its question. A type of the user's own is not told of a decline or a cancel by
-// Return, which knows accepted payloads only, but by the action that this function and [Ask] return.
+// Apply checks an answer and gives it to its question. A type of the user's own is not told of a
+// decline or a cancel by Return, which knows accepted payloads only, but by the action that this
+// function and [Ask] return.
 func Apply(q Interrupt, payload []byte) (Action, error) {
 	action, _, err := Check(q, payload)
 	if err != nil {

@@ -8,22 +8,27 @@ import (
 	"github.com/parley-go/parley/internal/resume"
 )
 
-// Ask is the ordinary way to ask. On the first run of a handler it returns the question as the error that the handler returns;
-// when the handler runs again with the answer, it returns the question, answered, and nil:
+// Ask is the ordinary way to ask. On the first run of a handler it returns the question as the
+// error that the handler returns; when the handler runs again with the answer, it returns the
+// question, answered, and nil:
 //
-//	answered, err := interrupt.Ask(ctx, interrupt.ToolPermission("deploy", "Deploy to production"))
+//	answered, err := interrupt.Ask(ctx, interrupt.ToolPermission("deploy", "Deploy the API"))
 //	if err != nil {
 //		return err // the question itself; later ErrRejected, ErrDeclined or ErrCancelled
 //	}
 //
-// It fails closed: a rejected permission, a decline and a cancel come back, beside the question, as [ErrRejected],
-// [ErrDeclined] and [ErrCancelled]. What comes back is a copy of the question as the person saw it; the given one is never changed.
+// It fails closed: a rejected permission, a decline and a cancel come back, beside the question, as
+// [ErrRejected], [ErrDeclined] and [ErrCancelled]. What comes back is a copy of the question as the
+// person saw it; the given one is never changed.
 //
-// A question is matched with its recorded answer by its type and key where it has a key (see [Keyed]), which a
-// run asks once; else by its type, what it shows, and its occurrence among equal ones. A question that matches no recorded answer is a new question; an old answer is never given to it.
+// A question is matched with its recorded answer by its type and key where it has a key (see
+// [Keyed]), which a run asks once; else by its type, what it shows, and its occurrence among equal
+// ones. A question that matches no recorded answer is a new question; an old answer is never given
+// to it.
 //
-// Ask may be called several times in one run, one after the other; several goroutines ask through [AskAll]. On a context that no gate
-// made, every question is a new one. After the handler returned, Ask fails with [ErrRunEnded].
+// Ask may be called several times in one run, one after the other; several goroutines ask through
+// [AskAll]. On a context that no gate made, every question is a new one. After the handler
+// returned, Ask fails with [ErrRunEnded].
 func Ask[Q Interrupt](ctx context.Context, question Q) (Q, error) {
 	result, err := ask(ctx, question)
 	if result == nil {
@@ -36,9 +41,10 @@ func Ask[Q Interrupt](ctx context.Context, question Q) (Q, error) {
 	return answered, err
 }
 
-// AskAll asks several questions in one prompt, which is answered whole. On the first run it returns all of them as one error; later the
-// questions, answered, in their order. Where one or more were rejected, declined or cancelled, the error joins those
-// outcomes. Two questions of one call that show the same are told apart by their order.
+// AskAll asks several questions in one prompt, which is answered whole. On the first run it returns
+// all of them as one error; later the questions, answered, in their order. Where one or more were
+// rejected, declined or cancelled, the error joins those outcomes. Two questions of one call that
+// show the same are told apart by their order.
 func AskAll(ctx context.Context, questions ...Interrupt) ([]Interrupt, error) {
 	answered := make([]Interrupt, len(questions))
 	var open, outcomes []error
@@ -62,7 +68,8 @@ func AskAll(ctx context.Context, questions ...Interrupt) ([]Interrupt, error) {
 	return answered, errors.Join(outcomes...)
 }
 
-// ask returns the answered question with its outcome, or a nil question with what was raised or is wrong.
+// ask returns the answered question with its outcome, or a nil question with what was raised or is
+// wrong.
 func ask(ctx context.Context, question Interrupt) (Interrupt, error) {
 	snapshot, err := Snapshot(question)
 	if err != nil {

@@ -24,14 +24,16 @@ type Classification struct {
 	Kind      Kind
 	Questions []Interrupt     // of a prompt, in the order of the tree
 	State     json.RawMessage // the private state that travels with a prompt; nil: none
-	// Other is the first leaf that is neither interrupt nor decision: of KindMixed what stands beside the interrupts, of KindFailure the failure.
+	// Other is the first leaf that is neither interrupt nor decision: of KindMixed what stands
+	// beside the interrupts, of KindFailure the failure.
 	Other error
 }
 
-// Classify says what the error of a handler is. An error whose tree (Unwrap, errors.Join) holds interrupts and nothing else
-// at its leaves is a prompt; wrapping keeps it one. A tree whose leaves are [ErrRejected], [ErrDeclined] and [ErrCancelled] only is
-// that outcome, the last of them in this order. A tree without an interrupt is a failure. One that mixes interrupts with
-// anything else is neither: the handler said two things at once.
+// Classify says what the error of a handler is. An error whose tree (Unwrap, errors.Join) holds
+// interrupts and nothing else at its leaves is a prompt; wrapping keeps it one. A tree whose leaves
+// are [ErrRejected], [ErrDeclined] and [ErrCancelled] only is that outcome, the last of them in
+// this order. A tree without an interrupt is a failure. One that mixes interrupts with anything
+// else is neither: the handler said two things at once.
 func Classify(err error) Classification {
 	var t tree
 	t.walk(err)
@@ -108,9 +110,10 @@ func (t *tree) leaf(err error) {
 	t.outcome, t.sentinel = max(t.outcome, kind), err
 }
 
-// WithState gives a prompt private state: any JSON value, null included, that travels with the prompt and comes back to the handler, and to
-// nobody else, as [Resume.State]. It is no place for credentials (R6). An error that is no prompt is returned as it is;
-// state that is not one JSON value makes the prompt invalid.
+// WithState gives a prompt private state: any JSON value, null included, that travels with the
+// prompt and comes back to the handler, and to nobody else, as [Resume.State]. It is no place for
+// credentials (R6). An error that is no prompt is returned as it is; state that is not one JSON
+// value makes the prompt invalid.
 //
 //	if _, err := interrupt.Ask(ctx, question); err != nil {
 //		return interrupt.WithState(err, state)
@@ -133,8 +136,8 @@ type stateError struct {
 
 func (e *stateError) Unwrap() error { return e.error }
 
-// A Failure is an error with words, and optionally a link, that whoever called the tool may read. The text of any other error
-// of a handler stays with the host. Err is the private cause.
+// A Failure is an error with words, and optionally a link, that whoever called the tool may read.
+// The text of any other error of a handler stays with the host. Err is the private cause.
 type Failure struct {
 	Text string
 	Link string

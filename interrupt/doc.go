@@ -1,7 +1,9 @@
-// Package interrupt is what a tool's handler raises when it needs a person, and what the person answers.
+// Package interrupt is what a tool's handler raises when it needs a person, and what the person
+// answers.
 //
-// A handler asks by returning an error that is an [Interrupt]: a permission ([ToolPermission]), a choice ([UserSelection]), a form ([Form]) or a page to
-// open ([URL]), or a registered type of the application's own. [Ask] is the ordinary way:
+// A handler asks by returning an error that is an [Interrupt]: a permission ([ToolPermission]), a
+// choice ([UserSelection]), a form ([Form]) or a page to open ([URL]), or a registered type of the
+// application's own. [Ask] is the ordinary way:
 //
 //	func deploy(ctx context.Context, in DeployInput) (DeployOutput, error) {
 //		ask := interrupt.ToolPermission("deploy", "Deploy "+in.Service+" to production")
@@ -11,25 +13,29 @@
 //		return ship(ctx, in) // reached only after a person allowed exactly this call
 //	}
 //
-// On the first run Ask returns the question, and the handler returns it. Whoever runs the handler (package gate, or any program that looks with
-// errors.As) puts it to a person and, when the answer is there, runs the handler again from the top; then Ask returns the answered
-// question. So what stands before an Ask runs more than once, and has to bear that.
+// On the first run Ask returns the question, and the handler returns it. Whoever runs the handler
+// (package gate, or any program that looks with errors.As) puts it to a person and, when the answer
+// is there, runs the handler again from the top; then Ask returns the answered question. So what
+// stands before an Ask runs more than once, and has to bear that.
 //
 // # Answers
 //
-// An answer is a JSON object. Every type's may hold "interruptId" and "action" (accept, decline or cancel; absent means accept),
-// which are therefore reserved names; an accepted one holds what the type needs:
+// An answer is a JSON object. Every type's may hold "interruptId" and "action" (accept, decline or
+// cancel; absent means accept), which are therefore reserved names; an accepted one holds what the
+// type needs:
 //
 //	tool_permission   {"optionId": "allow_once"}
 //	user_selection    {"selectionIdx": 0}
 //	form              {"content": {"service": "api"}}
 //	url               {}
 //
-// Answers are read strictly: no duplicate or unknown members, no coercion, no default ever inserted, nothing missing read as
-// a yes or as the first. What is wrong is a [*PayloadError] with its place, and changes nothing.
+// Answers are read strictly: no duplicate or unknown members, no coercion, no default ever
+// inserted, nothing missing read as a yes or as the first. What is wrong is a [*PayloadError] with
+// its place, and changes nothing.
 //
 // # Types of the application's own
 //
-// Implement Interrupt on a pointer, and [Register] it at init under a name that never changes. Optional behaviour is one method each: [Validator],
-// [PayloadValidator], [PayloadInitializer], [Keyed], [Limited], [Rejecter].
+// Implement Interrupt on a pointer, and [Register] it at init under a name that never changes.
+// Optional behaviour is one method each: [Validator], [PayloadValidator], [PayloadInitializer],
+// [Keyed], [Limited], [Rejecter].
 package interrupt

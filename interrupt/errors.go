@@ -2,7 +2,8 @@ package interrupt
 
 import "errors"
 
-// What can be wrong with an answer or a question. Callers find them with errors.Is; the error that wraps them says what and where.
+// What can be wrong with an answer or a question. Callers find them with errors.Is; the error that
+// wraps them says what and where.
 var (
 	// ErrInterruptNotFound: no question with that id is open.
 	ErrInterruptNotFound = errors.New("interrupt not found")
@@ -12,8 +13,8 @@ var (
 	ErrInvalidQuestion = errors.New("invalid question")
 )
 
-// What a person decided against, as [Ask] returns it. They hold no question: a handler that returns one of them unchanged
-// ends with that outcome, and one that wants to go on looks with errors.Is.
+// What a person decided against, as [Ask] returns it. They hold no question: a handler that returns
+// one of them unchanged ends with that outcome, and one that wants to go on looks with errors.Is.
 var (
 	// ErrRejected: the person chose an option that rejects.
 	ErrRejected = errors.New("rejected by the person")
@@ -23,10 +24,12 @@ var (
 	ErrCancelled = errors.New("cancelled by the person")
 )
 
-// ErrRunEnded is returned by [Ask] and its kin on the context of a handler that has already returned.
+// ErrRunEnded is returned by [Ask] and its kin on the context of a handler that has already
+// returned.
 var ErrRunEnded = errors.New("the handler has already returned")
 
-// A QuestionError says which part of a question is not fit to be shown. It matches [ErrInvalidQuestion].
+// A QuestionError says which part of a question is not fit to be shown. It matches
+// [ErrInvalidQuestion].
 type QuestionError struct {
 	Type   string // the question's type name
 	Path   string // JSON Pointer into the question, or the name of a field; empty for the whole
@@ -38,7 +41,8 @@ func (e *QuestionError) Error() string { return describe(e.Type+" question", e.P
 // Unwrap returns ErrInvalidQuestion.
 func (e *QuestionError) Unwrap() error { return ErrInvalidQuestion }
 
-// A PayloadError says which part of an answer does not fit its question. It matches [ErrInvalidPayload].
+// A PayloadError says which part of an answer does not fit its question. It matches
+// [ErrInvalidPayload].
 type PayloadError struct {
 	Type   string // the question's type name
 	Path   string // JSON Pointer into the payload; empty for the whole

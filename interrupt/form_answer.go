@@ -12,7 +12,8 @@ import (
 	"github.com/parley-go/parley/internal/schema"
 )
 
-// decide reads an answer and holds it to the form (R15). The content is in canonical form, nil where there is none.
+// decide reads an answer and holds it to the form (R15). The content is in canonical form, nil
+// where there is none.
 func (f *FormInterrupt) decide(payload []byte) (Action, json.RawMessage, error) {
 	profile, err := readProfile(f.Schema)
 	if err != nil {
@@ -77,8 +78,9 @@ func (p *formProfile) check(content jsontext.Value) error {
 	return nil
 }
 
-// misfit says why a value in canonical form is none for this field, and for an array which item it is, as the end of a JSON
-// Pointer. The reason is empty where the value fits. Nothing is converted: "5" is not 5, and 1 is not true.
+// misfit says why a value in canonical form is none for this field, and for an array which item it
+// is, as the end of a JSON Pointer. The reason is empty where the value fits. Nothing is converted:
+// "5" is not 5, and 1 is not true.
 func (f *formField) misfit(value jsontext.Value) (item, reason string) {
 	switch f.Kind {
 	case FieldBoolean:

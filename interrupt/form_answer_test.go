@@ -44,9 +44,12 @@ func TestFormAnswerAccepted(t *testing.T) {
 		{`{"name":"ab","ratio":0.1000000000000000055}`, `{"name":"ab","ratio":0.1000000000000000055}`},
 		{`{"name":"ab","any":-0.0}`, `{"any":0,"name":"ab"}`},
 		{`{"name":"ab","any":-1e1000}`, `{"any":-1e+1000,"name":"ab"}`},
-		{`{"name":"ab","mail":"a@example.com","site":"https://example.com/","day":"2026-02-28","at":"2026-02-28T10:00:00Z"}`,
-			`{"at":"2026-02-28T10:00:00Z","day":"2026-02-28","mail":"a@example.com","name":"ab","site":"https://example.com/"}`},
-		{`{"name":"ab","env":"prod","tier":"s","tags":["c","a"]}`, `{"env":"prod","name":"ab","tags":["c","a"],"tier":"s"}`},
+		{`{"name":"ab","mail":"a@example.com","site":"https://example.com/","day":"2026-02-28",` +
+			`"at":"2026-02-28T10:00:00Z"}`,
+			`{"at":"2026-02-28T10:00:00Z","day":"2026-02-28","mail":"a@example.com","name":"ab",` +
+				`"site":"https://example.com/"}`},
+		{`{"name":"ab","env":"prod","tier":"s","tags":["c","a"]}`,
+			`{"env":"prod","name":"ab","tags":["c","a"],"tier":"s"}`},
 		{`{"name":"ab","a/b":true}`, `{"a/b":true,"name":"ab"}`},
 	} {
 		t.Run(tc.content, func(t *testing.T) {
@@ -126,7 +129,8 @@ func TestFormContentRefused(t *testing.T) {
 		{"item for an array", `{"name":"ab","tags":"a"}`, "/tags"},
 		{"object for an array", `{"name":"ab","tags":{"0":"a"}}`, "/tags"},
 		{"pointer is escaped", `{"name":"ab","a/b":1}`, "/a~1b"},
-		{"too deep", `{"name":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`, "/name" + strings.Repeat("/0", 63)},
+		{"too deep", `{"name":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`,
+			"/name" + strings.Repeat("/0", 63)},
 		{"lone surrogate", `{"name":"\ud800b"}`, "/name"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -183,7 +187,8 @@ func TestFormPayloadRefused(t *testing.T) {
 	}
 }
 
-// How long an answer may be is for the gate to say, whose limit can be above a mebibyte; so is how long a form.
+// How long an answer may be is for the gate to say, whose limit can be above a mebibyte; so is how
+// long a form.
 func TestFormLongAnswer(t *testing.T) {
 	long := strings.Repeat("x", 3<<20)
 	for name, schema := range map[string]string{
@@ -204,7 +209,8 @@ func TestFormLongAnswer(t *testing.T) {
 // R17: decline and cancel are different, and have no content; what an earlier answer left is gone.
 func TestFormDeclineAndCancel(t *testing.T) {
 	for payload, want := range map[string]interrupt.Action{
-		string(interrupt.Decline("")): interrupt.ActionDecline, string(interrupt.Cancel("id")): interrupt.ActionCancel, `{"action":"decline"}`: interrupt.ActionDecline,
+		string(interrupt.Decline("")): interrupt.ActionDecline, string(interrupt.Cancel("id")): interrupt.ActionCancel,
+		`{"action":"decline"}`: interrupt.ActionDecline,
 	} {
 		form := interrupt.Form("m", json.RawMessage(everyKind))
 		if err := form.Return([]byte(`{"content":{"name":"ab"}}`)); err != nil {
@@ -221,7 +227,8 @@ func TestFormDeclineAndCancel(t *testing.T) {
 
 // R15: {} is content, where nothing is required; a false that was accepted stays an accept.
 func TestFormEmptyContentAndFalse(t *testing.T) {
-	form := interrupt.Form("m", json.RawMessage(`{"type":"object","properties":{"sure":{"type":"boolean","default":true}}}`))
+	form := interrupt.Form("m",
+		json.RawMessage(`{"type":"object","properties":{"sure":{"type":"boolean","default":true}}}`))
 	for _, content := range []string{`{}`, `{"sure":false}`} {
 		payload, err := json.Marshal(interrupt.FormPayload{InterruptId: "x", Content: json.RawMessage(content)})
 		if err != nil {
@@ -254,7 +261,8 @@ func TestFormValidate(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) { wantQuestionError(t, tc.form.Validate(), tc.path) })
 	}
 	var zero interrupt.FormInterrupt
-	if err := zero.Return([]byte(`{"content":{}}`)); !errors.Is(err, interrupt.ErrInvalidQuestion) || zero.Action != "" {
+	if err := zero.Return([]byte(`{"content":{}}`)); !errors.Is(err, interrupt.ErrInvalidQuestion) ||
+		zero.Action != "" {
 		t.Errorf("zero value was answered: %v", err)
 	}
 	if err := zero.Return(interrupt.Decline("")); err == nil {

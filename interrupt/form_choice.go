@@ -6,7 +6,8 @@ import (
 	"github.com/parley-go/parley/internal/canon"
 )
 
-// nameOptions gives the choices of an enum the titles of enumNames, and checks that one list of choices was given.
+// nameOptions gives the choices of an enum the titles of enumNames, and checks that one list of
+// choices was given.
 func (f *formField) nameOptions(keywords []formMember) error {
 	names, hasNames := find(keywords, "enumNames")
 	if oneOf, ok := find(keywords, "oneOf"); ok {
@@ -85,7 +86,8 @@ func (n formNode) constant() (option FieldOption, err error) {
 	return option, nil
 }
 
-// items reads the items of an array: {type: string, enum: […]} or {anyOf: [{const, title}, …]}, and nothing between the two.
+// items reads the items of an array: {type: string, enum: […]} or {anyOf: [{const, title}, …]}, and
+// nothing between the two.
 func (n formNode) items() (options []FieldOption, err error) {
 	keywords, err := n.members()
 	if err != nil {

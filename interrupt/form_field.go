@@ -22,7 +22,8 @@ const (
 	FieldMulti   FieldKind = "multi"
 )
 
-// A Field is one thing a form asks for, as a face shows it. Bounds that the schema does not give are nil or empty.
+// A Field is one thing a form asks for, as a face shows it. Bounds that the schema does not give
+// are nil or empty.
 type Field struct {
 	Name        string
 	Title       string // empty where the schema gives none
@@ -38,7 +39,8 @@ type Field struct {
 	Options              []FieldOption
 }
 
-// A FieldOption is one choice. Title is what a person sees: the value itself, where the schema gives no title.
+// A FieldOption is one choice. Title is what a person sees: the value itself, where the schema
+// gives no title.
 type FieldOption struct {
 	Value string
 	Title string
@@ -163,7 +165,8 @@ func (f *formField) set(kw formMember) (err error) {
 	return err
 }
 
-// settle checks what can only be seen when every keyword was read: the text of a schema has them in any order.
+// settle checks what can only be seen when every keyword was read: the text of a schema has them in
+// any order.
 func (f *formField) settle(n formNode, keywords []formMember) error {
 	if f.Kind == FieldEnum {
 		if err := f.nameOptions(keywords); err != nil {

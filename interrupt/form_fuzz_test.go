@@ -12,8 +12,9 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// R11: whatever a schema holds, the form is valid or the error is a short QuestionError. A valid one is a valid JSON Schema too, and an
-// answer made of its defaults is refused for nothing but a field that is required and has none.
+// R11: whatever a schema holds, the form is valid or the error is a short QuestionError. A valid
+// one is a valid JSON Schema too, and an answer made of its defaults is refused for nothing but a
+// field that is required and has none.
 func FuzzFormSchema(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		form := interrupt.Form("m", raw)
@@ -48,8 +49,8 @@ func FuzzFormSchema(f *testing.F) {
 	})
 }
 
-// R15: what a form accepts, the JSON Schema validator accepts too, and the canonical content is accepted again and stays itself. What is
-// refused changes nothing.
+// R15: what a form accepts, the JSON Schema validator accepts too, and the canonical content is
+// accepted again and stays itself. What is refused changes nothing.
 func FuzzFormAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw, payload []byte) {
 		form := interrupt.Form("m", raw)
@@ -58,7 +59,8 @@ func FuzzFormAnswer(f *testing.F) {
 		}
 		checked := form.ValidatePayload(payload)
 		if err := form.Return(payload); err != nil {
-			if e, ok := errors.AsType[*interrupt.PayloadError](err); !ok || e.Reason == "" || len(e.Error()) > 1500 || checked == nil {
+			e, ok := errors.AsType[*interrupt.PayloadError](err)
+			if !ok || e.Reason == "" || len(e.Error()) > 1500 || checked == nil {
 				t.Fatalf("error is %T: %.300v", err, err)
 			}
 			if diff := cmp.Diff(interrupt.Form("m", raw), form); diff != "" {
@@ -80,7 +82,8 @@ func FuzzFormAnswer(f *testing.F) {
 			t.Fatalf("content %s does not fit %s: %v", form.Content, raw, err)
 		}
 		content := bytes.Clone(form.Content)
-		if err := form.Return([]byte(`{"content":` + string(content) + `}`)); err != nil || !bytes.Equal(content, form.Content) {
+		if err := form.Return([]byte(`{"content":` + string(content) + `}`)); err != nil ||
+			!bytes.Equal(content, form.Content) {
 			t.Fatalf("content %s is %s the second time, %v", content, form.Content, err)
 		}
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-go/parley/internal/canon"
 )
 
-// A formNode is a JSON value in a schema and the place where it stands. The whole schema is known to be well formed when a
-// node is made of a part of it.
+// A formNode is a JSON value in a schema and the place where it stands. The whole schema is known
+// to be well formed when a node is made of a part of it.
 type formNode struct {
 	path string // JSON Pointer into the question
 	raw  jsontext.Value

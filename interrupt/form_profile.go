@@ -22,15 +22,17 @@ var formDialects = []string{
 	"http://json-schema.org/draft-07/schema",
 }
 
-// canonicalForm returns the canonical form of a schema, a default or an answer. How long an answer may be is for the gate to
-// decide, whose limit can be above canon's own; what is longer than this cannot be stored. A form is flat, and so are its answers:
-// what is nested deeper than canon takes has no place in either.
+// canonicalForm returns the canonical form of a schema, a default or an answer. How long an answer
+// may be is for the gate to decide, whose limit can be above canon's own; what is longer than this
+// cannot be stored. A form is flat, and so are its answers: what is nested deeper than canon takes
+// has no place in either.
 func canonicalForm(raw []byte) ([]byte, error) { return canon.JSON(raw, &canon.Limits{Bytes: maxBody}) }
 
 // readProfile reads a schema. The error is a *QuestionError.
 func readProfile(schema json.RawMessage) (*formProfile, error) {
 	const path = "/schema"
-	// The walk below keeps the order of the text, and so cannot go over the canonical form; it can rely on the text having one.
+	// The walk below keeps the order of the text, and so cannot go over the canonical form; it can
+	// rely on the text having one.
 	if _, err := canonicalForm(schema); err != nil {
 		return nil, refuseCanon(path, err)
 	}
@@ -110,7 +112,8 @@ func (p *formProfile) require(required formNode) error {
 		at, ok := p.index[name]
 		switch {
 		case !ok:
-			return &QuestionError{TypeForm, fmt.Sprintf("%s/%d", required.path, i), "names a field that is not declared"}
+			return &QuestionError{TypeForm, fmt.Sprintf("%s/%d", required.path, i),
+				"names a field that is not declared"}
 		case p.fields[at].Required:
 			return &QuestionError{TypeForm, fmt.Sprintf("%s/%d", required.path, i), "names a field for the second time"}
 		}

@@ -27,13 +27,16 @@ func TestFormSchemaAccepted(t *testing.T) {
 		{"date-time", `{"type":"string","format":"date-time"}`},
 		{"number", `{"type":"number","minimum":-1.5,"maximum":1e3,"default":0.1}`},
 		{"integer", `{"type":"integer","minimum":1,"maximum":1,"default":1.0}`},
-		{"integer bounds beyond float64", `{"type":"integer","minimum":9007199254740992,"maximum":9007199254740993,"default":9007199254740993}`},
+		{"integer bounds beyond float64",
+			`{"type":"integer","minimum":9007199254740992,"maximum":9007199254740993,"default":9007199254740993}`},
 		{"boolean", `{"type":"boolean","default":false}`},
 		{"enum", `{"type":"string","enum":["a","b"],"default":"b"}`},
 		{"enum of one", `{"type":"string","enum":["a"]}`},
 		{"enumNames", `{"type":"string","enumNames":["A","B"],"enum":["a","b"]}`},
 		{"oneOf", `{"type":"string","oneOf":[{"const":"a","title":"A"},{"title":"B","const":"b"}],"default":"a"}`},
-		{"array of enum", `{"type":"array","maxItems":2,"minItems":1,"items":{"type":"string","enum":["a","b"]},"default":["b","a"]}`},
+		{"array of enum",
+			`{"type":"array","maxItems":2,"minItems":1,"items":{"type":"string","enum":["a","b"]},"default":["b",` +
+				`"a"]}`},
 		{"array of anyOf", `{"type":"array","maxItems":1,"items":{"anyOf":[{"const":"a","title":"A"}]},"default":[]}`},
 		{"maxItems beyond the choices", `{"type":"array","maxItems":9,"items":{"type":"string","enum":["a"]}}`},
 	} {
@@ -67,19 +70,27 @@ func TestFormRoot(t *testing.T) {
 		{"not JSON", `{"type":"object",`, "/schema"},
 		{"two values", `{"type":"object"} {}`, "/schema"},
 		{"duplicate keyword", `{"type":"object","type":"object"}`, "/schema/type"},
-		{"duplicate property", `{"type":"object","properties":{"a":{"type":"string"},"\u0061":{"type":"number"}}}`, "/schema/properties/a"},
-		{"duplicate keyword of a property", `{"type":"object","properties":{"a":{"type":"string","type":"number"}}}`, "/schema/properties/a/type"},
-		{"invalid UTF-8", "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"title\":\"\xff\"}}}", "/schema/properties/a/title"},
-		{"too deep", `{"type":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`, "/schema/type" + strings.Repeat("/0", 63)},
+		{"duplicate property", `{"type":"object","properties":{"a":{"type":"string"},"\u0061":{"type":"number"}}}`,
+			"/schema/properties/a"},
+		{"duplicate keyword of a property", `{"type":"object","properties":{"a":{"type":"string","type":"number"}}}`,
+			"/schema/properties/a/type"},
+		{"invalid UTF-8", "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"title\":\"\xff\"}}}",
+			"/schema/properties/a/title"},
+		{"too deep", `{"type":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`,
+			"/schema/type" + strings.Repeat("/0", 63)},
 		{"type missing", `{` + p + `}`, "/schema"},
 		{"type array", `{"type":"array",` + p + `}`, "/schema/type"},
 		{"type list", `{"type":["object"],` + p + `}`, "/schema/type"},
 		{"type null", `{"type":null,` + p + `}`, "/schema/type"},
-		{"other dialect", `{"$schema":"http://json-schema.org/draft-04/schema#","type":"object",` + p + `}`, "/schema/$schema"},
+		{"other dialect", `{"$schema":"http://json-schema.org/draft-04/schema#","type":"object",` + p + `}`,
+			"/schema/$schema"},
 		{"dialect not a string", `{"$schema":7,"type":"object",` + p + `}`, "/schema/$schema"},
-		{"additionalProperties true", `{"type":"object","additionalProperties":true,` + p + `}`, "/schema/additionalProperties"},
-		{"additionalProperties a schema", `{"type":"object","additionalProperties":{},` + p + `}`, "/schema/additionalProperties"},
-		{"additionalProperties null", `{"type":"object","additionalProperties":null,` + p + `}`, "/schema/additionalProperties"},
+		{"additionalProperties true", `{"type":"object","additionalProperties":true,` + p + `}`,
+			"/schema/additionalProperties"},
+		{"additionalProperties a schema", `{"type":"object","additionalProperties":{},` + p + `}`,
+			"/schema/additionalProperties"},
+		{"additionalProperties null", `{"type":"object","additionalProperties":null,` + p + `}`,
+			"/schema/additionalProperties"},
 		{"properties a list", `{"type":"object","properties":[]}`, "/schema/properties"},
 		{"name empty", `{"type":"object","properties":{"":{"type":"string"}}}`, "/schema/properties/"},
 		{"required undeclared", `{"type":"object","required":["a","c"],` + p + `}`, "/schema/required/1"},
@@ -123,19 +134,28 @@ func TestFormUnknownKeywords(t *testing.T) {
 		{`{"type":"object","properties":{"p":{"type":"number",%s}}}`, "/schema/properties/p/"},
 		{`{"type":"object","properties":{"p":{"type":"boolean",%s}}}`, "/schema/properties/p/"},
 		{`{"type":"object","properties":{"p":{"type":"string","enum":["a"],%s}}}`, "/schema/properties/p/"},
-		{`{"type":"object","properties":{"p":{"type":"string","oneOf":[{"const":"a","title":"A",%s}]}}}`, "/schema/properties/p/oneOf/0/"},
-		{`{"type":"object","properties":{"p":{"type":"array","maxItems":1,"items":{"type":"string","enum":["a"]},%s}}}`, "/schema/properties/p/"},
-		{`{"type":"object","properties":{"p":{"type":"array","maxItems":1,"items":{"type":"string","enum":["a"],%s}}}}`, "/schema/properties/p/items/"},
-		{`{"type":"object","properties":{"p":{"type":"array","maxItems":1,"items":{"anyOf":[{"const":"a","title":"A"}],%s}}}}`, "/schema/properties/p/items/"},
-		{`{"type":"object","properties":{"p":{"type":"array","maxItems":1,"items":{"anyOf":[{"const":"a","title":"A",%s}]}}}}`, "/schema/properties/p/items/anyOf/0/"},
+		{`{"type":"object","properties":{"p":{"type":"string","oneOf":[{"const":"a","title":"A",%s}]}}}`,
+			"/schema/properties/p/oneOf/0/"},
+		{`{"type":"object","properties":{"p":{"type":"array","maxItems":1,"items":{"type":"string","enum":["a"]},%s}}}`,
+			"/schema/properties/p/"},
+		{`{"type":"object","properties":{"p":{"type":"array","maxItems":1,"items":{"type":"string","enum":["a"],%s}}}}`,
+			"/schema/properties/p/items/"},
+		{`{"type":"object","properties":{"p":{"type":"array","maxItems":1,"items":{"anyOf":[{"const":"a",` +
+			`"title":"A"}],%s}}}}`, "/schema/properties/p/items/"},
+		{`{"type":"object","properties":{"p":{"type":"array","maxItems":1,"items":{"anyOf":[{"const":"a",` +
+			`"title":"A",%s}]}}}}`, "/schema/properties/p/items/anyOf/0/"},
 	}
 	keywords := map[string]string{
-		"$ref": `"#"`, "$id": `"x"`, "$defs": `{}`, "$anchor": `"a"`, "$comment": `"c"`, "$dynamicRef": `"#a"`, "definitions": `{}`,
-		"allOf": `[]`, "not": `{}`, "if": `{}`, "then": `{}`, "else": `{}`,
-		"pattern": `"a"`, "multipleOf": `2`, "exclusiveMinimum": `1`, "exclusiveMaximum": `1`, "uniqueItems": `true`, "contains": `{}`, "prefixItems": `[]`,
-		"patternProperties": `{}`, "propertyNames": `{}`, "minProperties": `1`, "maxProperties": `1`, "dependentRequired": `{}`, "unevaluatedProperties": `false`,
-		"readOnly": `true`, "writeOnly": `true`, "deprecated": `true`, "examples": `[]`, "contentEncoding": `"base64"`, "contentMediaType": `"text/plain"`,
-		"x-order": `1`, "Title": `"T"`, "MINIMUM": `1`,
+		"$ref": `"#"`, "$id": `"x"`, "$defs": `{}`, "$anchor": `"a"`, "$comment": `"c"`, "$dynamicRef": `"#a"`,
+		"definitions": `{}`,
+		"allOf":       `[]`, "not": `{}`, "if": `{}`, "then": `{}`, "else": `{}`,
+		"pattern": `"a"`, "multipleOf": `2`, "exclusiveMinimum": `1`, "exclusiveMaximum": `1`, "uniqueItems": `true`,
+		"contains": `{}`, "prefixItems": `[]`,
+		"patternProperties": `{}`, "propertyNames": `{}`, "minProperties": `1`, "maxProperties": `1`,
+		"dependentRequired": `{}`, "unevaluatedProperties": `false`,
+		"readOnly": `true`, "writeOnly": `true`, "deprecated": `true`, "examples": `[]`, "contentEncoding": `"base64"`,
+		"contentMediaType": `"text/plain"`,
+		"x-order":          `1`, "Title": `"T"`, "MINIMUM": `1`,
 	}
 	for _, place := range places {
 		for name, value := range keywords {
@@ -147,7 +167,9 @@ func TestFormUnknownKeywords(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"const", "anyOf", "oneOf", "enum", "title", "description", "default", "format", "items", "minimum"} {
+	for _, name := range []string{
+		"const", "anyOf", "oneOf", "enum", "title", "description", "default", "format", "items", "minimum",
+	} {
 		schema := fmt.Sprintf(`{"type":"object","properties":{},%q:"a"}`, name)
 		wantQuestionError(t, interrupt.Form("m", json.RawMessage(schema)).Validate(), "/schema/"+name)
 	}
@@ -180,9 +202,11 @@ func TestFormPropertyRefused(t *testing.T) {
 		{"minimum of a boolean", `{"type":"boolean","minimum":0}`, "/minimum"},
 		{"maxLength of an enum", `{"type":"string","enum":["a"],"maxLength":1}`, "/maxLength"},
 		{"format of an enum", `{"type":"string","format":"email","enum":["a"]}`, "/format"},
-		{"enum of an array", `{"type":"array","maxItems":1,"enum":["a"],"items":{"type":"string","enum":["a"]}}`, "/enum"},
+		{"enum of an array", `{"type":"array","maxItems":1,"enum":["a"],"items":{"type":"string","enum":["a"]}}`,
+			"/enum"},
 		{"enum and oneOf", `{"type":"string","enum":["a"],"oneOf":[{"const":"a","title":"A"}]}`, "/oneOf"},
-		{"oneOf and enumNames", `{"type":"string","oneOf":[{"const":"a","title":"A"}],"enumNames":["A"]}`, "/enumNames"},
+		{"oneOf and enumNames", `{"type":"string","oneOf":[{"const":"a","title":"A"}],"enumNames":["A"]}`,
+			"/enumNames"},
 
 		// Bounds and counts are exact, not negative, and do not cross.
 		{"minLength negative", `{"type":"string","minLength":-1}`, "/minLength"},
@@ -196,9 +220,12 @@ func TestFormPropertyRefused(t *testing.T) {
 		{"minimum a string", `{"type":"number","minimum":"1"}`, "/minimum"},
 		{"maximum true", `{"type":"number","maximum":true}`, "/maximum"},
 		{"bounds cross", `{"type":"number","minimum":0.2,"maximum":0.1}`, "/minimum"},
-		{"bounds cross beyond float64", `{"type":"integer","minimum":9007199254740993,"maximum":9007199254740992}`, "/minimum"},
-		{"items cross", `{"type":"array","minItems":2,"maxItems":1,"items":{"type":"string","enum":["a","b"]}}`, "/minItems"},
-		{"more items than choices", `{"type":"array","minItems":2,"maxItems":3,"items":{"type":"string","enum":["a"]}}`, "/minItems"},
+		{"bounds cross beyond float64", `{"type":"integer","minimum":9007199254740993,"maximum":9007199254740992}`,
+			"/minimum"},
+		{"items cross", `{"type":"array","minItems":2,"maxItems":1,"items":{"type":"string","enum":["a","b"]}}`,
+			"/minItems"},
+		{"more items than choices", `{"type":"array","minItems":2,"maxItems":3,"items":{"type":"string","enum":["a"]}}`,
+			"/minItems"},
 		{"maxItems negative", `{"type":"array","maxItems":-1,"items":{"type":"string","enum":["a"]}}`, "/maxItems"},
 		{"maxItems missing", `{"type":"array","items":{"type":"string","enum":["a"]}}`, ""},
 		{"items missing", `{"type":"array","maxItems":1}`, ""},
@@ -228,17 +255,24 @@ func TestFormPropertyRefused(t *testing.T) {
 		{"oneOf title not a string", `{"type":"string","oneOf":[{"const":"a","title":1}]}`, "/oneOf/0/title"},
 		{"oneOf const empty", `{"type":"string","oneOf":[{"const":"","title":"A"}]}`, "/oneOf/0/const"},
 		{"oneOf title empty", `{"type":"string","oneOf":[{"const":"a","title":""}]}`, "/oneOf/0/title"},
-		{"oneOf const twice", `{"type":"string","oneOf":[{"const":"a","title":"A"},{"const":"a","title":"B"}]}`, "/oneOf/1/const"},
-		{"oneOf title twice", `{"type":"string","oneOf":[{"const":"a","title":"A"},{"const":"b","title":"A"}]}`, "/oneOf/1/title"},
+		{"oneOf const twice", `{"type":"string","oneOf":[{"const":"a","title":"A"},{"const":"a","title":"B"}]}`,
+			"/oneOf/1/const"},
+		{"oneOf title twice", `{"type":"string","oneOf":[{"const":"a","title":"A"},{"const":"b","title":"A"}]}`,
+			"/oneOf/1/title"},
 		{"items a list", `{"type":"array","maxItems":1,"items":[]}`, "/items"},
 		{"items of strings", `{"type":"array","maxItems":1,"items":{"type":"string"}}`, "/items"},
 		{"items without type", `{"type":"array","maxItems":1,"items":{"enum":["a"]}}`, "/items"},
 		{"items of numbers", `{"type":"array","maxItems":1,"items":{"type":"number","enum":["a"]}}`, "/items/type"},
-		{"items of objects", `{"type":"array","maxItems":1,"items":{"type":"object","properties":{}}}`, "/items/properties"},
-		{"items enum and anyOf", `{"type":"array","maxItems":1,"items":{"enum":["a"],"anyOf":[{"const":"a","title":"A"}]}}`, "/items/enum"},
-		{"items type and anyOf", `{"type":"array","maxItems":1,"items":{"type":"string","anyOf":[{"const":"a","title":"A"}]}}`, "/items/type"},
+		{"items of objects", `{"type":"array","maxItems":1,"items":{"type":"object","properties":{}}}`,
+			"/items/properties"},
+		{"items enum and anyOf",
+			`{"type":"array","maxItems":1,"items":{"enum":["a"],"anyOf":[{"const":"a","title":"A"}]}}`, "/items/enum"},
+		{"items type and anyOf",
+			`{"type":"array","maxItems":1,"items":{"type":"string","anyOf":[{"const":"a","title":"A"}]}}`,
+			"/items/type"},
 		{"items oneOf", `{"type":"array","maxItems":1,"items":{"oneOf":[{"const":"a","title":"A"}]}}`, "/items/oneOf"},
-		{"items choice twice", `{"type":"array","maxItems":1,"items":{"type":"string","enum":["a","a"]}}`, "/items/enum/1"},
+		{"items choice twice", `{"type":"array","maxItems":1,"items":{"type":"string","enum":["a","a"]}}`,
+			"/items/enum/1"},
 		{"items anyOf empty", `{"type":"array","maxItems":1,"items":{"anyOf":[]}}`, "/items/anyOf"},
 
 		// Defaults fit their field.
@@ -252,15 +286,24 @@ func TestFormPropertyRefused(t *testing.T) {
 		{"default number for a boolean", `{"type":"boolean","default":0}`, "/default"},
 		{"default no choice", `{"type":"string","enum":["a"],"default":"b"}`, "/default"},
 		{"default a title", `{"type":"string","oneOf":[{"const":"a","title":"A"}],"default":"A"}`, "/default"},
-		{"default not an array", `{"type":"array","maxItems":1,"items":{"type":"string","enum":["a"]},"default":"a"}`, "/default"},
-		{"default item no choice", `{"type":"array","maxItems":2,"items":{"type":"string","enum":["a","b"]},"default":["a","c"]}`, "/default/1"},
-		{"default item twice", `{"type":"array","maxItems":2,"items":{"type":"string","enum":["a","b"]},"default":["a","a"]}`, "/default/1"},
-		{"default too many", `{"type":"array","maxItems":1,"items":{"type":"string","enum":["a","b"]},"default":["a","b"]}`, "/default"},
-		{"default too few", `{"type":"array","minItems":1,"maxItems":1,"items":{"type":"string","enum":["a"]},"default":[]}`, "/default"},
+		{"default not an array", `{"type":"array","maxItems":1,"items":{"type":"string","enum":["a"]},"default":"a"}`,
+			"/default"},
+		{"default item no choice",
+			`{"type":"array","maxItems":2,"items":{"type":"string","enum":["a","b"]},"default":["a","c"]}`,
+			"/default/1"},
+		{"default item twice",
+			`{"type":"array","maxItems":2,"items":{"type":"string","enum":["a","b"]},"default":["a","a"]}`,
+			"/default/1"},
+		{"default too many",
+			`{"type":"array","maxItems":1,"items":{"type":"string","enum":["a","b"]},"default":["a","b"]}`, "/default"},
+		{"default too few",
+			`{"type":"array","minItems":1,"maxItems":1,"items":{"type":"string","enum":["a"]},"default":[]}`,
+			"/default"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			schema := `{"type":"object","properties":{"a/b":` + tc.property + `}}`
-			wantQuestionError(t, interrupt.Form("m", json.RawMessage(schema)).Validate(), "/schema/properties/a~1b"+tc.path)
+			wantQuestionError(t, interrupt.Form("m", json.RawMessage(schema)).Validate(),
+				"/schema/properties/a~1b"+tc.path)
 		})
 	}
 }
@@ -268,7 +311,8 @@ func TestFormPropertyRefused(t *testing.T) {
 // R11: fields come in the order of the schema's text, with everything a face needs to show them.
 func TestFormFields(t *testing.T) {
 	form := interrupt.Form("m", json.RawMessage(`{"type":"object","required":["z","m"],"properties":{
-		"z":{"type":"string","title":"Z","description":"zed","minLength":1,"maxLength":1e1,"format":"email","default":"a@b.c"},
+		"z":{"type":"string","title":"Z","description":"zed","minLength":1,"maxLength":1e1,
+			"format":"email","default":"a@b.c"},
 		"a":{"type":"number","minimum":0.10,"maximum":9007199254740993},
 		"m":{"type":"integer","default":1.0},
 		"b":{"type":"boolean"},
@@ -278,8 +322,9 @@ func TestFormFields(t *testing.T) {
 	number := func(n int) *int { return &n }
 	titled := []interrupt.FieldOption{{Value: "x", Title: "X"}, {Value: "y", Title: "Y"}}
 	want := []interrupt.Field{
-		{Name: "z", Title: "Z", Description: "zed", Kind: interrupt.FieldString, Required: true, Default: json.RawMessage(`"a@b.c"`),
-			Format: "email", MinLength: number(1), MaxLength: number(10)},
+		{Name: "z", Title: "Z", Description: "zed", Kind: interrupt.FieldString, Required: true,
+			Default: json.RawMessage(`"a@b.c"`),
+			Format:  "email", MinLength: number(1), MaxLength: number(10)},
 		{Name: "a", Kind: interrupt.FieldNumber, Minimum: "0.1", Maximum: "9007199254740993"},
 		{Name: "m", Kind: interrupt.FieldInteger, Required: true, Default: json.RawMessage(`1.0`)},
 		{Name: "b", Kind: interrupt.FieldBoolean},

@@ -9,50 +9,58 @@ import (
 	"github.com/parley-go/parley/internal/canon"
 )
 
-// An Interrupt is a question to a person, in the form of an error. A handler raises it by returning it (most conveniently
-// what [Ask] returned); whoever runs the handler finds it with errors.As.
+// An Interrupt is a question to a person, in the form of an error. A handler raises it by returning
+// it (most conveniently what [Ask] returned); whoever runs the handler finds it with errors.As.
 //
-// A value is used by one goroutine at a time. It is snapshotted when it is raised: what happens to it later changes nothing.
+// A value is used by one goroutine at a time. It is snapshotted when it is raised: what happens to
+// it later changes nothing.
 type Interrupt interface {
-	// TypeName returns the stable, unique name of the type; it is the discriminator in stored records and the key in the registry.
+	// TypeName returns the stable, unique name of the type; it is the discriminator in stored
+	// records and the key in the registry.
 	TypeName() string
-	// Serialize returns the question, without any answer, as one JSON value. json.Unmarshal into the registered type reads it back.
+	// Serialize returns the question, without any answer, as one JSON value. json.Unmarshal into
+	// the registered type reads it back.
 	Serialize() ([]byte, error)
-	// Return gives the question its answer. The payload is a JSON object; an error that matches [ErrInvalidPayload] means that the answer
-	// does not fit, and that nothing was changed.
+	// Return gives the question its answer. The payload is a JSON object; an error that matches
+	// [ErrInvalidPayload] means that the answer does not fit, and that nothing was changed.
 	Return(payload []byte) error
 	// Error makes it an error. The text is for logs of the host and shows no answer.
 	Error() string
 }
 
-// A PayloadInitializer is an Interrupt that can be made from raw data, for tools that are described by data.
+// A PayloadInitializer is an Interrupt that can be made from raw data, for tools that are described
+// by data.
 type PayloadInitializer interface {
 	InitFromPayload(payload []byte) error
 }
 
-// A PayloadValidator is an Interrupt that can check an answer without changing anything. It is called before Return.
+// A PayloadValidator is an Interrupt that can check an answer without changing anything. It is
+// called before Return.
 type PayloadValidator interface {
 	ValidatePayload(payload []byte) error
 }
 
-// A Validator is an Interrupt that can say what makes it unfit to be shown. It is called when the question is raised, before
-// anything is stored. The error should be a [*QuestionError].
+// A Validator is an Interrupt that can say what makes it unfit to be shown. It is called when the
+// question is raised, before anything is stored. The error should be a [*QuestionError].
 type Validator interface {
 	Validate() error
 }
 
-// A Keyed question is matched with its recorded answer by its type and key, instead of by what it shows (R2). A handler gives a key where the
-// text of a question changes from run to run; it is unique within an interaction.
+// A Keyed question is matched with its recorded answer by its type and key, instead of by what it
+// shows (R2). A handler gives a key where the text of a question changes from run to run; it is
+// unique within an interaction.
 type Keyed interface {
 	QuestionKey() string
 }
 
-// A Limited question shortens the time in which its prompt can be answered. Zero means no limit of its own.
+// A Limited question shortens the time in which its prompt can be answered. Zero means no limit of
+// its own.
 type Limited interface {
 	QuestionLifetime() time.Duration
 }
 
-// A Rejecter is an Interrupt whose accepted answer can still be a no, as a permission's is. [Ask] then returns [ErrRejected].
+// A Rejecter is an Interrupt whose accepted answer can still be a no, as a permission's is. [Ask]
+// then returns [ErrRejected].
 type Rejecter interface {
 	Rejected() bool
 }
@@ -64,7 +72,8 @@ const (
 	TypeURL            = "url"
 )
 
-// maxBody bounds what is looked at when a question is raised, in bytes; whoever stores it has a smaller bound.
+// maxBody bounds what is looked at when a question is raised, in bytes; whoever stores it has a
+// smaller bound.
 const maxBody = 16 << 20
 
 // A Question is the snapshot of an interrupt at the moment it was raised.
@@ -76,8 +85,9 @@ type Question struct {
 	Digest   [32]byte        // of the type and the canonical form of Body
 }
 
-// Snapshot checks that a question is fit to be raised and returns what it shows. The error matches [ErrInvalidQuestion]: the question is nil, of a
-// type that is not registered, not valid (every type's zero value is not), or does not serialize to one JSON value (R8, R14).
+// Snapshot checks that a question is fit to be raised and returns what it shows. The error matches
+// [ErrInvalidQuestion]: the question is nil, of a type that is not registered, not valid (every
+// type's zero value is not), or does not serialize to one JSON value (R8, R14).
 func Snapshot(q Interrupt) (Question, error) {
 	if v := reflect.ValueOf(q); q == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return Question{}, &QuestionError{"unknown", "", "must not be nil"}
@@ -112,7 +122,8 @@ func Snapshot(q Interrupt) (Question, error) {
 	return s, nil
 }
 
-// serialize writes a question of this package. An & in a URL stays one: people read these bodies, and digests cover them.
+// serialize writes a question of this package. An & in a URL stays one: people read these bodies,
+// and digests cover them.
 func serialize(q any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

@@ -84,7 +84,8 @@ func TestPublishedForms(t *testing.T) {
 	}
 }
 
-// An answer is the same after every step that a record takes: Clone keeps the decision, and Return gives it again.
+// An answer is the same after every step that a record takes: Clone keeps the decision, and Return
+// gives it again.
 func TestNoDecisionIsLost(t *testing.T) {
 	verdict := "good"
 	for _, test := range []struct {
@@ -233,7 +234,8 @@ func (n *numbered) TypeName() string {
 	return fmt.Sprintf("test_%d", n.n)
 }
 
-// Outside a gate Ask returns the question, to be found with errors.As; nothing else can answer it (R3).
+// Outside a gate Ask returns the question, to be found with errors.As; nothing else can answer it
+// (R3).
 func TestAskWithoutAGate(t *testing.T) {
 	q := interrupt.ToolPermission("x", "May I?")
 	_, err := interrupt.Ask(t.Context(), q)

@@ -10,21 +10,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// An Action is what a person did with a question. It is part of every payload, under "action"; a payload without it means accept.
+// An Action is what a person did with a question. It is part of every payload, under "action"; a
+// payload without it means accept.
 type Action string
 
-// The actions. Decline and cancel exist for every type of question and are different from each other: a person who
-// declines says no to the question, one who cancels breaks off.
+// The actions. Decline and cancel exist for every type of question and are different from each
+// other: a person who declines says no to the question, one who cancels breaks off.
 const (
 	ActionAccept  Action = "accept"
 	ActionDecline Action = "decline"
 	ActionCancel  Action = "cancel"
 )
 
-// Decline returns the payload that declines the question with that id, of whatever type. The id may be empty.
+// Decline returns the payload that declines the question with that id, of whatever type. The id may
+// be empty.
 func Decline(interruptID string) []byte { return negative(interruptID, ActionDecline) }
 
-// Cancel returns the payload that cancels the question with that id, of whatever type. The id may be empty.
+// Cancel returns the payload that cancels the question with that id, of whatever type. The id may
+// be empty.
 func Cancel(interruptID string) []byte { return negative(interruptID, ActionCancel) }
 
 func negative(interruptID string, action Action) []byte {
@@ -45,8 +48,9 @@ type answer struct {
 	Fields      map[string]json.RawMessage
 }
 
-// decodePayload reads the payload of one of this package's types: one JSON object without duplicate names, holding only the
-// common members and the named fields. A decline or a cancel carries none of the fields.
+// decodePayload reads the payload of one of this package's types: one JSON object without duplicate
+// names, holding only the common members and the named fields. A decline or a cancel carries none
+// of the fields.
 func decodePayload(typeName string, payload []byte, fields ...string) (answer, error) {
 	a, err := readPayload(typeName, payload)
 	if err != nil {
@@ -63,8 +67,9 @@ func decodePayload(typeName string, payload []byte, fields ...string) (answer, e
 	return a, nil
 }
 
-// ActionOf reads the action and the question id from a payload of any type, strictly: one JSON object without duplicate names. A payload
-// without an action means accept. The error is a [*PayloadError].
+// ActionOf reads the action and the question id from a payload of any type, strictly: one JSON
+// object without duplicate names. A payload without an action means accept. The error is a
+// [*PayloadError].
 func ActionOf(typeName string, payload []byte) (action Action, interruptID string, err error) {
 	a, err := readPayload(typeName, payload)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// The kinds of a permission's options. The "always" kinds are shown only where decisions are remembered (R9).
+// The kinds of a permission's options. The "always" kinds are shown only where decisions are
+// remembered (R9).
 const (
 	PermissionAllowOnce    = "allow_once"
 	PermissionAllowAlways  = "allow_always"
@@ -15,8 +16,8 @@ const (
 	PermissionRejectAlways = "reject_always"
 )
 
-// A PermissionOption is one way to answer a permission. The kinds are those of ACP's PermissionOptionKind:
-// https://agentclientprotocol.com/protocol/tool-calls#requesting-permission
+// A PermissionOption is one way to answer a permission. The kinds are those of ACP's
+// PermissionOptionKind: https://agentclientprotocol.com/protocol/tool-calls#requesting-permission
 type PermissionOption struct {
 	OptionID string `json:"optionId"`
 	Name     string `json:"name"`
@@ -28,7 +29,8 @@ func (o PermissionOption) Allows() bool {
 	return o.Kind == PermissionAllowOnce || o.Kind == PermissionAllowAlways
 }
 
-// DefaultPermissionOptions returns one option of each of the four kinds, its ID equal to its kind. The slice is the caller's own.
+// DefaultPermissionOptions returns one option of each of the four kinds, its ID equal to its kind.
+// The slice is the caller's own.
 func DefaultPermissionOptions() []PermissionOption {
 	return []PermissionOption{
 		{PermissionAllowOnce, "Allow once", PermissionAllowOnce},
@@ -38,14 +40,16 @@ func DefaultPermissionOptions() []PermissionOption {
 	}
 }
 
-// A ToolPermissionInterrupt asks whether a tool may run. The arguments it would run with are shown beside it by whoever runs
-// the tool, and what runs is checked against them. Its zero value is invalid; make it with [ToolPermission].
+// A ToolPermissionInterrupt asks whether a tool may run. The arguments it would run with are shown
+// beside it by whoever runs the tool, and what runs is checked against them. Its zero value is
+// invalid; make it with [ToolPermission].
 type ToolPermissionInterrupt struct {
 	ToolName string             `json:"toolName,omitempty"`
 	Title    string             `json:"title,omitempty"`
 	Options  []PermissionOption `json:"options"`
 
-	// Key and Lifetime are the question's own (see [Keyed], [Limited]); they are not part of what is shown.
+	// Key and Lifetime are the question's own (see [Keyed], [Limited]); they are not part of what
+	// is shown.
 	Key      string        `json:"-"`
 	Lifetime time.Duration `json:"-"`
 
@@ -56,13 +60,15 @@ type ToolPermissionInterrupt struct {
 	Action           Action `json:"-"`
 }
 
-// A ToolPermissionPayload is the payload that accepts one option of a permission. [Decline] and [Cancel] make the others.
+// A ToolPermissionPayload is the payload that accepts one option of a permission. [Decline] and
+// [Cancel] make the others.
 type ToolPermissionPayload struct {
 	InterruptId string `json:"interruptId,omitempty"` //nolint:revive // the published name
 	OptionID    string `json:"optionId"`
 }
 
-// ToolPermission asks whether the tool may run, with the given options or, where there are none, [DefaultPermissionOptions].
+// ToolPermission asks whether the tool may run, with the given options or, where there are none,
+// [DefaultPermissionOptions].
 func ToolPermission(toolName, title string, options ...PermissionOption) *ToolPermissionInterrupt {
 	if len(options) == 0 {
 		options = DefaultPermissionOptions()
@@ -124,7 +130,8 @@ func (p *ToolPermissionInterrupt) ValidatePayload(payload []byte) error {
 	return err
 }
 
-// Return sets the decision. An answer without its optionId is refused, as is one that names no option of the question.
+// Return sets the decision. An answer without its optionId is refused, as is one that names no
+// option of the question.
 func (p *ToolPermissionInterrupt) Return(payload []byte) error {
 	action, option, err := p.read(payload)
 	if err != nil {

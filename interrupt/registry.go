@@ -20,9 +20,10 @@ func init() {
 	Register(func() Interrupt { return new(URLInterrupt) })
 }
 
-// Register makes a type of question known under the TypeName of what factory returns, so that a stored question can be read
-// back. The factory returns a new pointer each time. Register is safe for concurrent use; call it at init. It panics where
-// the name is empty or taken: both are a programmer's mistakes.
+// Register makes a type of question known under the TypeName of what factory returns, so that a
+// stored question can be read back. The factory returns a new pointer each time. Register is safe
+// for concurrent use; call it at init. It panics where the name is empty or taken: both are a
+// programmer's mistakes.
 func Register(factory func() Interrupt) {
 	name := factory().TypeName()
 	if name == "" {
@@ -59,11 +60,12 @@ func Rehydrate(typeName string, body []byte) (Interrupt, error) {
 	return q, nil
 }
 
-// Clone returns a deep copy of the question, with its decision where it has one; nil where its type is not registered or
-// does not serialize.
+// Clone returns a deep copy of the question, with its decision where it has one; nil where its type
+// is not registered or does not serialize.
 //
-// The types of this package are copied whole. Another type is copied by serializing it and reading it back; exported
-// fields that are not serialized (`json:"-"`), which is where a decision stands, are copied as well, unexported ones are not.
+// The types of this package are copied whole. Another type is copied by serializing it and reading
+// it back; exported fields that are not serialized (`json:"-"`), which is where a decision stands,
+// are copied as well, unexported ones are not.
 func Clone(q Interrupt) Interrupt {
 	if v := reflect.ValueOf(q); q == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil

@@ -15,11 +15,13 @@ type UserChoice struct {
 	IsRecommended bool   `json:"isRecommended"`
 }
 
-// A UserSelectionInterrupt asks a person to choose one of several. Its zero value is invalid; make it with [UserSelection].
+// A UserSelectionInterrupt asks a person to choose one of several. Its zero value is invalid; make
+// it with [UserSelection].
 type UserSelectionInterrupt struct {
 	Options []UserChoice `json:"options"`
 
-	// Key and Lifetime are the question's own (see [Keyed], [Limited]); they are not part of what is shown.
+	// Key and Lifetime are the question's own (see [Keyed], [Limited]); they are not part of what
+	// is shown.
 	Key      string        `json:"-"`
 	Lifetime time.Duration `json:"-"`
 
@@ -28,13 +30,15 @@ type UserSelectionInterrupt struct {
 	Action          Action      `json:"-"`
 }
 
-// A UserSelectionPayload is the payload that accepts one choice, counted from zero. [Decline] and [Cancel] make the others.
+// A UserSelectionPayload is the payload that accepts one choice, counted from zero. [Decline] and
+// [Cancel] make the others.
 type UserSelectionPayload struct {
 	InterruptId  string `json:"interruptId"` //nolint:revive // the published name
 	SelectionIdx int    `json:"selectionIdx"`
 }
 
-// UserSelection asks a person to choose one of two or more choices with unique titles, at most one of them recommended.
+// UserSelection asks a person to choose one of two or more choices with unique titles, at most one
+// of them recommended.
 func UserSelection(choices ...UserChoice) *UserSelectionInterrupt {
 	return &UserSelectionInterrupt{Options: slices.Clone(choices)}
 }
@@ -86,7 +90,8 @@ func (s *UserSelectionInterrupt) ValidatePayload(payload []byte) error {
 	return err
 }
 
-// Return sets the decision. An answer without its selectionIdx is refused, never read as the first choice.
+// Return sets the decision. An answer without its selectionIdx is refused, never read as the first
+// choice.
 func (s *UserSelectionInterrupt) Return(payload []byte) error {
 	action, choice, err := s.read(payload)
 	if err != nil {

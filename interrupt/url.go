@@ -7,14 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// A URLInterrupt asks a person to open a page of the application's. Accepting it means consent to navigate and nothing more: whether the
-// person did there what was needed stands in the application's own records. The library never opens, fetches or follows the URL
-// (R12). Its zero value is invalid; make it with [URL].
+// A URLInterrupt asks a person to open a page of the application's. Accepting it means consent to
+// navigate and nothing more: whether the person did there what was needed stands in the
+// application's own records. The library never opens, fetches or follows the URL (R12). Its zero
+// value is invalid; make it with [URL].
 type URLInterrupt struct {
 	Message string `json:"message"`
 	URL     string `json:"url"`
 
-	// Key and Lifetime are the question's own (see [Keyed], [Limited]); they are not part of what is shown.
+	// Key and Lifetime are the question's own (see [Keyed], [Limited]); they are not part of what
+	// is shown.
 	Key      string        `json:"-"`
 	Lifetime time.Duration `json:"-"`
 

@@ -59,7 +59,8 @@ func open(t testing.TB, path string, opts *boltstore.Options) *boltstore.Store {
 	return s
 }
 
-// check fails the test where the store contradicts itself; one that serves nothing any more is not looked at.
+// check fails the test where the store contradicts itself; one that serves nothing any more is not
+// looked at.
 func check(t testing.TB, s *boltstore.Store) {
 	t.Helper()
 	if err := s.Check(context.Background()); err != nil && !errors.Is(err, checkpoint.ErrUnavailable) {
@@ -74,7 +75,8 @@ func shut(t testing.TB, s *boltstore.Store) {
 	}
 }
 
-// copyFile returns the path of a copy: what a killed process has written the system has, so it holds what would be found after a kill.
+// copyFile returns the path of a copy: what a killed process has written the system has, so it
+// holds what would be found after a kill.
 func copyFile(t testing.TB, path string) string {
 	t.Helper()
 	to := newPath(t)
@@ -124,7 +126,8 @@ func idOf(n int) (id checkpoint.ID) {
 }
 
 func record(n int, revision uint64) checkpoint.Record {
-	return checkpoint.Record{ID: idOf(n), Revision: revision, Status: checkpoint.Open, Scope: checkpoint.Hash{1}, Data: []byte("data")}
+	return checkpoint.Record{ID: idOf(n), Revision: revision, Status: checkpoint.Open, Scope: checkpoint.Hash{1},
+		Data: []byte("data")}
 }
 
 func put(records ...checkpoint.Record) *checkpoint.Batch {
@@ -204,7 +207,8 @@ func TestReadOnly(t *testing.T) {
 	if err := s.Commit(t.Context(), put(record(1, 2))); !errors.Is(err, checkpoint.ErrReadOnly) {
 		t.Fatalf("commit: got %v, want ErrReadOnly", err)
 	}
-	if ledger, _, err := s.Join(t.Context(), checkpoint.Ledger{ID: [16]byte{2}}); err != nil || ledger.ID != [16]byte{1} {
+	ledger, _, err := s.Join(t.Context(), checkpoint.Ledger{ID: [16]byte{2}})
+	if err != nil || ledger.ID != [16]byte{1} {
 		t.Fatalf("join: ledger %x, error %v, want the stored one", ledger.ID, err)
 	}
 	check(t, s)

@@ -6,8 +6,9 @@ import (
 	"github.com/parley-go/parley/checkpoint"
 )
 
-// A write is a batch that was checked for its form and encoded. It has no memory in common with the caller's batch, which the caller
-// may change as soon as Commit has returned, even where its context ended before the batch was applied.
+// A write is a batch that was checked for its form and encoded. It has no memory in common with the
+// caller's batch, which the caller may change as soon as Commit has returned, even where its
+// context ended before the batch was applied.
 type write struct {
 	time    time.Time
 	owner   string // who writes; empty: nobody who has to be alive

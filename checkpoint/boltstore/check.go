@@ -14,9 +14,10 @@ import (
 // maxFindings is how many contradictions Check reports.
 const maxFindings = 20
 
-// Check looks for contradictions in the file: damaged pages, damaged records, a record without its index entries, an index entry
-// without its record. It reads the whole file, and commits that are not lazy wait meanwhile; lazy batches that are not in the file yet are
-// not looked at. It returns nil, or up to twenty findings joined: [*FileError] for the file, [*CorruptError] for a record.
+// Check looks for contradictions in the file: damaged pages, damaged records, a record without its
+// index entries, an index entry without its record. It reads the whole file, and commits that are
+// not lazy wait meanwhile; lazy batches that are not in the file yet are not looked at. It returns
+// nil, or up to twenty findings joined: [*FileError] for the file, [*CorruptError] for a record.
 func (s *Store) Check(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return fmt.Errorf("check store: %w", err)
@@ -109,7 +110,8 @@ func (c *checker) want(id checkpoint.ID, index string, there bool) {
 	}
 }
 
-// entry checks that an index entry belongs to a record, whose id is the value or else the end of the key.
+// entry checks that an index entry belongs to a record, whose id is the value or else the end of
+// the key.
 func (c *checker) entry(index string, belongs func(r *checkpoint.Record, key []byte) bool) func(key, value []byte) {
 	return func(key, value []byte) {
 		var id checkpoint.ID
@@ -122,7 +124,8 @@ func (c *checker) entry(index string, belongs func(r *checkpoint.Record, key []b
 		switch {
 		case err != nil: // its row is a finding of its own
 		case h == nil || !belongs(&h.record, key):
-			c.add(&CorruptError{ID: id, Err: fmt.Errorf("the index %s has an entry %x that is not its own", index, key)})
+			err := fmt.Errorf("the index %s has an entry %x that is not its own", index, key)
+			c.add(&CorruptError{ID: id, Err: err})
 		}
 	}
 }

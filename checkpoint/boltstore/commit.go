@@ -8,12 +8,14 @@ import (
 	"github.com/parley-go/parley/checkpoint"
 )
 
-// Commit implements [checkpoint.Store]. It returns checkpoint.ErrReadOnly for a store that was opened to be read, a
-// *checkpoint.ConflictError, and a [*CorruptError] where a record that the batch writes is damaged, with nothing written. After
-// checkpoint.ErrUnavailable or ctx's own error only reading back tells whether the batch was applied.
+// Commit implements [checkpoint.Store]. It returns checkpoint.ErrReadOnly for a store that was
+// opened to be read, a *checkpoint.ConflictError, and a [*CorruptError] where a record that the
+// batch writes is damaged, with nothing written. After checkpoint.ErrUnavailable or ctx's own error
+// only reading back tells whether the batch was applied.
 //
-// A lazy batch does not wait for the disk, unless it creates a record, changes a start hash, or writes a record that
-// the transaction under way writes too: then it is as durable as any other when Commit returns.
+// A lazy batch does not wait for the disk, unless it creates a record, changes a start hash, or
+// writes a record that the transaction under way writes too: then it is as durable as any other
+// when Commit returns.
 func (s *Store) Commit(ctx context.Context, b *checkpoint.Batch) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -59,11 +61,12 @@ func (s *Store) submit(ctx context.Context, r *request) error {
 	}
 }
 
-// commitLazily checks the write against what is stored and puts it into the overlay. It returns false where that cannot tell
-// whether the write is good: then the committer must.
+// commitLazily checks the write against what is stored and puts it into the overlay. It returns
+// false where that cannot tell whether the write is good: then the committer must.
 //
-// A record in the overlay always exists in the file and has the same start hash there. So the overlay needs no index of its own, and
-// the file alone decides whose a start hash is. The reading under admit is of mapped memory, as the committer's is.
+// A record in the overlay always exists in the file and has the same start hash there. So the
+// overlay needs no index of its own, and the file alone decides whose a start hash is. The reading
+// under admit is of mapped memory, as the committer's is.
 func (s *Store) commitLazily(w *write) (done bool, err error) {
 	s.admit.Lock()
 	defer s.admit.Unlock()
@@ -71,7 +74,8 @@ func (s *Store) commitLazily(w *write) (done bool, err error) {
 	if !ok || err != nil {
 		return err != nil, err
 	}
-	// The committer is done with what is not in flight, so the file says what is not in the overlay.
+	// The committer is done with what is not in flight, so the file says what is not in the
+	// overlay.
 	err = s.view(func(t *tables) error {
 		for _, c := range w.changes {
 			if _, lazy := stored[c.record.ID]; lazy {
@@ -104,8 +108,8 @@ func (s *Store) commitLazily(w *write) (done bool, err error) {
 	return true, s.lay(w)
 }
 
-// pending returns the records of the write that are in the overlay, nil for those deleted there; ok is false where the transaction under way
-// writes one of them.
+// pending returns the records of the write that are in the overlay, nil for those deleted there; ok
+// is false where the transaction under way writes one of them.
 func (s *Store) pending(w *write) (stored map[checkpoint.ID]*checkpoint.Record, ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,8 +159,9 @@ func (s *Store) lay(w *write) error {
 	return nil
 }
 
-// check compares every expectation of the write with what the transaction holds, and returns the heads of the records it writes. Its
-// error is a *checkpoint.ConflictError, or says what cannot be read.
+// check compares every expectation of the write with what the transaction holds, and returns the
+// heads of the records it writes. Its error is a *checkpoint.ConflictError, or says what cannot be
+// read.
 func (w *write) check(t *tables) (map[checkpoint.ID]*head, error) {
 	old := make(map[checkpoint.ID]*head, len(w.changes))
 	touched := make(map[checkpoint.ID]bool, len(w.changes))
@@ -193,7 +198,8 @@ func (w *write) check(t *tables) (map[checkpoint.ID]*head, error) {
 	return old, nil
 }
 
-// apply writes what check allowed. Deletes come first, so that a start hash they free can be taken by a put beside them.
+// apply writes what check allowed. Deletes come first, so that a start hash they free can be taken
+// by a put beside them.
 func (w *write) apply(t *tables, old map[checkpoint.ID]*head) error {
 	for _, c := range w.changes {
 		if c.row != nil {

@@ -16,14 +16,16 @@ import (
 const (
 	// maxGroup is how many requests share one transaction at most.
 	maxGroup = 512
-	// maxOverlay is how many lazy writes wait for the store to be idle, and maxOverlayData how many bytes of them; with
-	// more they are flushed at once. It bounds what a listing goes through, and what is held in memory. No lazy write
-	// waits for it (R25): those that come while the disk is busy are in the next transaction.
+	// maxOverlay is how many lazy writes wait for the store to be idle, and maxOverlayData how many
+	// bytes of them; with more they are flushed at once. It bounds what a listing goes through, and
+	// what is held in memory. No lazy write waits for it (R25): those that come while the disk is
+	// busy are in the next transaction.
 	maxOverlay     = 512
 	maxOverlayData = 8 << 20
 )
 
-// A request is what the committer does in a transaction: a write, or the ledger of whoever joins first.
+// A request is what the committer does in a transaction: a write, or the ledger of whoever joins
+// first.
 type request struct {
 	write   *write
 	ledger  *checkpoint.Ledger // where it is set, it becomes the stored one
@@ -31,8 +33,9 @@ type request struct {
 	outcome error
 }
 
-// serve is the committer: the one goroutine that writes to the file. Commits do not wait for each other or for a timer: while one
-// transaction is synced, the requests for the next one gather in the queue.
+// serve is the committer: the one goroutine that writes to the file. Commits do not wait for each
+// other or for a timer: while one transaction is synced, the requests for the next one gather in
+// the queue.
 func (s *Store) serve() {
 	defer close(s.stopped)
 	var idle <-chan time.Time // set while a lazy write waits for the store to be idle
@@ -82,8 +85,9 @@ func (s *Store) gather(group ...*request) []*request {
 	return group
 }
 
-// run carries out the requests, and writes the overlay, in one transaction. A request that is refused does not concern the others; when the
-// transaction itself fails nobody knows what of it is in the file, and the store serves nothing any more.
+// run carries out the requests, and writes the overlay, in one transaction. A request that is
+// refused does not concern the others; when the transaction itself fails nobody knows what of it is
+// in the file, and the store serves nothing any more.
 func (s *Store) run(requests []*request) {
 	g := &group{store: s, requests: requests}
 	err := s.ready(context.Background())
@@ -111,10 +115,11 @@ type group struct {
 	changed  bool
 }
 
-// build fills the transaction. What was in the overlay comes first: every later check of a request then needs the
-// transaction only, and a request that builds on a lazy write finds it.
+// build fills the transaction. What was in the overlay comes first: every later check of a request
+// then needs the transaction only, and a request that builds on a lazy write finds it.
 func (g *group) build() (err error) {
-	// The database's own lock comes before admit: a check that holds it (Check) must not make lazy commits wait.
+	// The database's own lock comes before admit: a check that holds it (Check) must not make lazy
+	// commits wait.
 	if g.tx, err = g.store.db.bolt.Begin(true); err != nil {
 		return err
 	}
@@ -170,7 +175,8 @@ func (g *group) flush(t *tables) error {
 	return nil
 }
 
-// apply carries out one request. What is wrong with it is its outcome; the error is what concerns the whole transaction.
+// apply carries out one request. What is wrong with it is its outcome; the error is what concerns
+// the whole transaction.
 func (g *group) apply(t *tables, r *request) error {
 	if r.ledger != nil {
 		stored, err := t.ledger()

@@ -3,15 +3,17 @@ package boltstore
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"runtime"
 
 	bolt "go.etcd.io/bbolt"
+
+	"github.com/parley-go/parley/internal/durable"
 )
 
-// compactIfLarge rewrites the file to its true size where more than half of it, and more than a limit, is free: bbolt never gives space
-// back. It returns the database to go on with, which is db where there is nothing to gain or the rewriting failed.
-// Windows cannot replace a file that is mapped; there the file keeps its size.
+// compactIfLarge rewrites the file to its true size where more than half of it, and more than a
+// limit, is free: bbolt never gives space back. It returns the database to go on with, which is db
+// where there is nothing to gain or the rewriting failed. Windows cannot replace a file that is
+// mapped; there the file keeps its size.
 func compactIfLarge(path string, db *database, o *Options) *database {
 	var pages int64
 	size := int64(db.bolt.Info().PageSize)
@@ -31,10 +33,10 @@ func compactIfLarge(path string, db *database, o *Options) *database {
 	return compacted
 }
 
-// compact copies the database into a file beside it and puts that in its place. Both locks are held until then, so nobody else can
-// have written to either.
+// compact copies the database into a file beside it and puts that in its place. Both locks are held
+// until then, so nobody else can have written to either.
 func compact(path string, db *database, o *Options) (_ *database, err error) {
-	temp, err := tempBeside(path, "compact")
+	temp, err := durable.TempBeside(path)
 	if err != nil {
 		return nil, err
 	}
@@ -65,20 +67,8 @@ func compact(path string, db *database, o *Options) (_ *database, err error) {
 	}
 	// From here on the new file is the store, whatever happens.
 	out.bolt.NoSync = false
-	if err := errors.Join(syncDir(path), db.close()); err != nil {
+	if err := errors.Join(durable.SyncName(path), db.close()); err != nil {
 		o.Logger.Warn("store compacted, but not cleanly", "path", path, "error", err)
 	}
 	return out, nil
-}
-
-// syncDir makes the name of a file durable; Windows does so by itself.
-func syncDir(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

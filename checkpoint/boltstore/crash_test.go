@@ -16,16 +16,17 @@ import (
 	"github.com/parley-go/parley/checkpoint/boltstore"
 )
 
-// childFile names the variable that makes the test binary a process that commits to the file it names until it is killed, and
-// childRound the one that says how many such processes there were before.
+// childFile names the variable that makes the test binary a process that commits to the file it
+// names until it is killed, and childRound the one that says how many such processes there were
+// before.
 const (
 	childFile    = "BOLTSTORE_TEST_COMMIT_TO"
 	childRound   = "BOLTSTORE_TEST_ROUND"
 	childWriters = 8
 )
 
-// commitUntilKilled creates records, and lazily writes them once more, from several goroutines. It prints the number of each record
-// whose creation was acknowledged.
+// commitUntilKilled creates records, and lazily writes them once more, from several goroutines. It
+// prints the number of each record whose creation was acknowledged.
 func commitUntilKilled(path string) int {
 	round, err := strconv.Atoi(os.Getenv(childRound))
 	if err != nil {
@@ -85,7 +86,8 @@ func TestKill(t *testing.T) {
 	t.Logf("%d records acknowledged over 10 kills", len(acknowledged))
 }
 
-// runAndKill kills a process at a random moment after its first acknowledged commit, and notes what it acknowledged.
+// runAndKill kills a process at a random moment after its first acknowledged commit, and notes what
+// it acknowledged.
 func runAndKill(t *testing.T, path string, round int, acknowledged map[int]bool) {
 	t.Helper()
 	executable, err := os.Executable()

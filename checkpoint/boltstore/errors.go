@@ -34,7 +34,8 @@ func (e *FileError) Error() string {
 // Unwrap returns what was found.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// A CorruptError says that the stored row of one record is not as it was written. Other records are not concerned.
+// A CorruptError says that the stored row of one record is not as it was written. Other records are
+// not concerned.
 type CorruptError struct {
 	ID  checkpoint.ID
 	Err error
@@ -45,8 +46,8 @@ func (e *CorruptError) Error() string { return fmt.Sprintf("read record %s: dama
 // Unwrap returns what was found.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// guard runs f and returns a panic of it as a [*FileError]: bbolt panics over damaged pages, and the memory map faults where the file
-// has become shorter.
+// guard runs f and returns a panic of it as a [*FileError]: bbolt panics over damaged pages, and
+// the memory map faults where the file has become shorter.
 func guard(path string, f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -7,7 +7,8 @@ import (
 	"github.com/parley-go/parley/checkpoint"
 )
 
-// SetFailpoint has f called before and after each commit of the database; an error of it is the commit's.
+// SetFailpoint has f called before and after each commit of the database; an error of it is the
+// commit's.
 func (s *Store) SetFailpoint(f func(committed bool) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

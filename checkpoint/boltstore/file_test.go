@@ -32,7 +32,8 @@ func filled(t testing.TB) string {
 	large.Data = bytes.Repeat([]byte("large"), 30_000)
 	commit(t, s, put(large))
 	shut(t, s)
-	// bbolt makes a file larger than it needs; the rest is left out, so that damage hits what is used.
+	// bbolt makes a file larger than it needs; the rest is left out, so that damage hits what is
+	// used.
 	db, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
@@ -66,16 +67,20 @@ func TestUnusableFiles(t *testing.T) {
 	}{
 		{"empty", boltstore.NotDatabase, func(t *testing.T, path string) { write(t, path, nil) }},
 		{"short text", boltstore.NotDatabase, func(t *testing.T, path string) { write(t, path, []byte("hello")) }},
-		{"long text", boltstore.NotDatabase, func(t *testing.T, path string) { write(t, path, bytes.Repeat([]byte("hello\n"), 20_000)) }},
+		{"long text", boltstore.NotDatabase,
+			func(t *testing.T, path string) { write(t, path, bytes.Repeat([]byte("hello\n"), 20_000)) }},
 		{"zeros", boltstore.NotDatabase, func(t *testing.T, path string) { write(t, path, make([]byte, 1<<20)) }},
 		{"directory", boltstore.NotDatabase, func(t *testing.T, path string) { os.Mkdir(path, 0o700) }},
 		{"one page", boltstore.Truncated, func(t *testing.T, path string) { write(t, path, whole[:4096]) }},
-		{"two pages and a half", boltstore.Truncated, func(t *testing.T, path string) { write(t, path, whole[:10_000]) }},
-		{"without its end", boltstore.Truncated, func(t *testing.T, path string) { write(t, path, whole[:len(whole)-4096]) }},
+		{"two pages and a half", boltstore.Truncated,
+			func(t *testing.T, path string) { write(t, path, whole[:10_000]) }},
+		{"without its end", boltstore.Truncated,
+			func(t *testing.T, path string) { write(t, path, whole[:len(whole)-4096]) }},
 		{"another application", boltstore.Foreign, func(t *testing.T, path string) {
 			edit(t, path, func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("theirs")); return err })
 		}},
-		{"empty database", boltstore.Foreign, func(t *testing.T, path string) { edit(t, path, func(*bolt.Tx) error { return nil }) }},
+		{"empty database", boltstore.Foreign,
+			func(t *testing.T, path string) { edit(t, path, func(*bolt.Tx) error { return nil }) }},
 		{"a bucket more", boltstore.Foreign, func(t *testing.T, path string) {
 			write(t, path, whole)
 			edit(t, path, func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("theirs")); return err })
@@ -213,7 +218,8 @@ func TestCheckFindsContradictions(t *testing.T) {
 	}
 }
 
-// TestDamage flips bytes at random. Whatever the store makes of it, it must not panic, hang or fault.
+// TestDamage flips bytes at random. Whatever the store makes of it, it must not panic, hang or
+// fault.
 func TestDamage(t *testing.T) {
 	whole := read(t, filled(t))
 	path := newPath(t)

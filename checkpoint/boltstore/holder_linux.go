@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// lockHolder looks the file up among the locks of the system, and returns the process that holds one on it, or 0.
+// lockHolder looks the file up among the locks of the system, and returns the process that holds
+// one on it, or 0.
 func lockHolder(path string) int {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -1,6 +1,7 @@
 package boltstore_test
 
 import (
+	"bytes"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,7 +49,97 @@ func TestManyLazyAreFlushedEarly(t *testing.T) {
 	})
 }
 
-// blockCommits has the store's commits wait until the returned function is called; entered receives a value when one begins to.
+// sized returns the record with so much data, which says of which revision it is.
+func sized(r checkpoint.Record, size int) checkpoint.Record {
+	r.Data = bytes.Repeat([]byte{byte(r.Revision)}, size)
+	return r
+}
+
+func TestMuchLazyDataIsFlushedEarly(t *testing.T) {
+	path := newPath(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, path, &boltstore.Options{IdleFlush: time.Hour})
+		inFile := func(n int, want uint64) {
+			t.Helper()
+			synctest.Wait()
+			wantRevision(t, open(t, copyFile(t, path), nil), n, want)
+		}
+		const size = 1 << 20
+		commit(t, s, put(record(1, 1), record(2, 1), record(3, 1), record(4, 1)))
+		// What a newer lazy write replaced does not count any more.
+		for revision := range uint64(20) {
+			commit(t, s, lazily(put(sized(record(1, revision+2), size))))
+		}
+		inFile(1, 1)
+		commit(t, s, lazily(put(sized(record(2, 2), 3*size))))
+		inFile(2, 1)
+		commit(t, s, lazily(put(sized(record(3, 2), 5*size))))
+		inFile(1, 21)
+		inFile(2, 2)
+		inFile(3, 2)
+		// Nor does what is in the file.
+		commit(t, s, lazily(put(record(4, 2))))
+		inFile(4, 1)
+		wantRevision(t, s, 4, 2)
+	})
+}
+
+// R25: nobody waits for a finish mark, however large its record is.
+func TestLargeLazyDoesNotWaitForTheDisk(t *testing.T) {
+	path := newPath(t)
+	s := open(t, path, &boltstore.Options{IdleFlush: time.Hour})
+	const count, size = 10, 2 << 20 // more than the overlay is to hold
+	first := &checkpoint.Batch{}
+	for n := range count {
+		first.Puts = append(first.Puts, checkpoint.Put{Record: record(n, 1)})
+	}
+	commit(t, s, first)
+	entered, release := blockCommits(s)
+	done := make(chan error)
+	go func() { done <- s.Commit(t.Context(), put(record(100, 1))) }()
+	<-entered
+	for revision := range uint64(3) {
+		for n := range count {
+			commit(t, s, lazily(put(sized(record(n, revision+2), size))))
+		}
+	}
+	wantSized := func(s *boltstore.Store) {
+		t.Helper()
+		q := checkpoint.Query{}
+		for seen, pages := 0, 0; ; pages++ {
+			page, err := s.List(t.Context(), q)
+			if err != nil || len(page.Records)*size > 8<<20+size {
+				t.Fatalf("list: %d records, error %v, want no more than fit into a page", len(page.Records), err)
+			}
+			for _, r := range page.Records {
+				if want := sized(record(seen, 4), size); r.ID != want.ID || !bytes.Equal(r.Data, want.Data) {
+					t.Fatalf("list: record %s at revision %d as number %d", r.ID, r.Revision, seen)
+				}
+				if seen++; seen == count {
+					return
+				}
+			}
+			if page.Next == "" {
+				t.Fatalf("list: %d records, want %d", seen, count)
+			}
+			q.After = page.Next
+		}
+	}
+	wantSized(s)
+	release()
+	if err := <-done; err != nil {
+		t.Fatalf("commit: %v", err)
+	}
+	wantSized(s)
+	shut(t, s)
+	s = open(t, path, nil)
+	wantSized(s)
+	commit(t, s, put(record(0, 5)))
+	wantRevision(t, s, 0, 5)
+}
+
+// blockCommits has the store's commits wait until the returned function is called; entered receives
+// a value when one begins to.
 func blockCommits(s *boltstore.Store) (entered <-chan struct{}, release func()) {
 	begun, gate := make(chan struct{}, 100), make(chan struct{})
 	s.SetFailpoint(func(committed bool) error {

@@ -17,9 +17,10 @@ import (
 // maxPageData is how much data a page has before it ends early.
 const maxPageData = 8 << 20
 
-// List implements [checkpoint.Store]. What a page costs depends on its limit, not on how many records there are: at
-// most 1000 records and about 8 MiB of data are returned and a few thousand records passed over, so a page may be
-// shorter than its limit, even empty, and yet have a Next. A damaged record is left out and logged.
+// List implements [checkpoint.Store]. What a page costs depends on its limit, not on how many
+// records there are: at most 1000 records and about 8 MiB of data are returned and a few thousand
+// records passed over, so a page may be shorter than its limit, even empty, and yet have a Next. A
+// damaged record is left out and logged.
 func (s *Store) List(ctx context.Context, q checkpoint.Query) (checkpoint.Page, error) {
 	after, err := q.Position()
 	if err != nil {
@@ -32,7 +33,8 @@ func (s *Store) List(ctx context.Context, q checkpoint.Query) (checkpoint.Page, 
 	if err := s.ready(ctx); err != nil {
 		return checkpoint.Page{}, fmt.Errorf("list records: %w", err)
 	}
-	// The overlay comes first, as for Load; what is in this copy of it hides the file, whatever moves meanwhile.
+	// The overlay comes first, as for Load; what is in this copy of it hides the file, whatever
+	// moves meanwhile.
 	s.mu.Lock()
 	l.overlay = maps.Clone(s.overlay)
 	s.mu.Unlock()
@@ -118,8 +120,9 @@ func (l *listing) scanOverlay() {
 	}
 }
 
-// scan goes on behind the position after, until it has one match more than the limit (by which it is known that there
-// is more), or has passed over too many, or has enough data. Records in the overlay are not looked at.
+// scan goes on behind the position after, until it has one match more than the limit (by which it
+// is known that there is more), or has passed over too many, or has enough data. Records in the
+// overlay are not looked at.
 func (l *listing) scan(t *tables, bucket *bolt.Bucket) {
 	cursor := bucket.Cursor()
 	from := l.prefix
@@ -171,8 +174,8 @@ func (l *listing) read(t *tables, id checkpoint.ID) (r checkpoint.Record, ok boo
 	return r, err == nil
 }
 
-// page makes the page of what was found. Records of the overlay get their data only now that it is known which are in
-// it, and only as many as a page can have.
+// page makes the page of what was found. Records of the overlay get their data only now that it is
+// known which are in it, and only as many as a page can have.
 func (l *listing) page() (checkpoint.Page, error) {
 	page := l.q.Page(l.found, l.reached)
 	size := 0

@@ -11,14 +11,15 @@ import (
 
 var _ checkpoint.Member = (*member)(nil)
 
-// member is one membership of one boot. Since the file has one process at a time, an owner of another boot is dead.
+// member is one membership of one boot. Since the file has one process at a time, an owner of
+// another boot is dead.
 type member struct {
 	store *Store
 	owner string
 }
 
-// Join implements [checkpoint.Store]. A store that was opened to be read has the ledger that is stored; where there is none, it returns
-// checkpoint.ErrReadOnly.
+// Join implements [checkpoint.Store]. A store that was opened to be read has the ledger that is
+// stored; where there is none, it returns checkpoint.ErrReadOnly.
 func (s *Store) Join(ctx context.Context, proposed checkpoint.Ledger) (checkpoint.Ledger, checkpoint.Member, error) {
 	ledger, err := s.joinLedger(ctx, proposed)
 	if err != nil {
@@ -72,7 +73,8 @@ func (m *member) Alive(ctx context.Context, owner string) (bool, error) {
 	return m.store.members[owner], nil
 }
 
-// alive returns checkpoint.ErrLapsed where the owner of a write has left. A write without an owner is nobody's claim.
+// alive returns checkpoint.ErrLapsed where the owner of a write has left. A write without an owner
+// is nobody's claim.
 func (s *Store) alive(owner string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,12 +11,15 @@ import (
 
 // The meta pages of bbolt's file format; they are in the byte order of the machine that wrote them.
 const (
-	metaSize    = 64 // magic 4, version 4, page size 4, flags 4, root 8, sequence 8, freelist 8, high water 8, transaction 8, checksum 8
+	// metaSize counts magic 4, version 4, page size 4, flags 4, root 8, sequence 8, freelist 8,
+	// high water 8, transaction 8, checksum 8.
+	metaSize    = 64
 	metaMagic   = 0xED0CDAED
 	metaVersion = 2
 )
 
-// checkSize reads the meta pages of the file and reports, as a [*FileError], that it has none or that it is shorter than they say.
+// checkSize reads the meta pages of the file and reports, as a [*FileError], that it has none or
+// that it is shorter than they say.
 func checkSize(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -51,8 +54,8 @@ type boltMeta struct {
 	root, highWater, transaction uint64
 }
 
-// readMeta finds the newer of the two meta pages that is whole. The second one stands at the page size, which is not known when the
-// first one is damaged.
+// readMeta finds the newer of the two meta pages that is whole. The second one stands at the page
+// size, which is not known when the first one is damaged.
 func readMeta(f io.ReaderAt) (*boltMeta, error) {
 	var newest *boltMeta
 	for _, offset := range append([]int64{0}, secondMetaOffsets()...) {

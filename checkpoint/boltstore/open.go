@@ -12,13 +12,17 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/parley-go/parley/internal/durable"
 )
 
-// Open opens the file of a store, and creates it where there is none (its directory must exist). The caller closes the store.
+// Open opens the file of a store, and creates it where there is none (its directory must exist).
+// The caller closes the store.
 //
-// It returns a [*FileError] where the file cannot be used: another process holds it, or it is no file of a store, or damaged, or too
-// new. It never changes such a file; an empty file is no file of a store either. Opening reads the file, which takes seconds per GiB.
-// A file of which more than half and more than 64 MiB is free is first rewritten to its true size.
+// It returns a [*FileError] where the file cannot be used: another process holds it, or it is no
+// file of a store, or damaged, or too new. It never changes such a file; an empty file is no file
+// of a store either. Opening reads the file, which takes seconds per GiB. A file of which more than
+// half and more than 64 MiB is free is first rewritten to its true size.
 func Open(path string, opts *Options) (*Store, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -54,7 +58,8 @@ func Open(path string, opts *Options) (*Store, error) {
 	return s, nil
 }
 
-// openDatabase opens the file twice: to be read, which a damaged or foreign file survives unchanged, and then to be written.
+// openDatabase opens the file twice: to be read, which a damaged or foreign file survives
+// unchanged, and then to be written.
 func openDatabase(path string, o *Options) (*database, error) {
 	if err := checkSize(path); err != nil {
 		return nil, err
@@ -67,7 +72,9 @@ func openDatabase(path string, o *Options) (*database, error) {
 	}
 	err = checkPages(context.Background(), path)
 	if err == nil {
-		err = guard(path, func() error { return db.bolt.View(func(tx *bolt.Tx) error { return checkFormat(path, tx) }) })
+		err = guard(path, func() error {
+			return db.bolt.View(func(tx *bolt.Tx) error { return checkFormat(path, tx) })
+		})
 	}
 	if err == nil && o.ReadOnly {
 		return db, nil
@@ -81,7 +88,8 @@ func openDatabase(path string, o *Options) (*database, error) {
 	return compactIfLarge(path, db, o), nil
 }
 
-// A database is a bbolt database with its file, by which it can be let go of when bbolt is in no state to close it.
+// A database is a bbolt database with its file, by which it can be let go of when bbolt is in no
+// state to close it.
 type database struct {
 	bolt  *bolt.DB
 	file  *os.File
@@ -122,12 +130,14 @@ func openBolt(path string, o *Options) (*database, error) {
 		return nil, errors.Join(err, db.abandon())
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, &FileError{Path: path, Reason: Held, Err: fmt.Errorf("by %s", holder(path))}
-	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrVersionMismatch), errors.Is(err, bolterrors.ErrChecksum):
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrVersionMismatch),
+		errors.Is(err, bolterrors.ErrChecksum):
 		return nil, &FileError{Path: path, Reason: NotDatabase, Err: err}
 	case err != nil:
 		return nil, fmt.Errorf("open store %q: %w", path, err)
 	}
-	// While this process waited for the lock, its former holder may have put a compacted file in the place of this one.
+	// While this process waited for the lock, its former holder may have put a compacted file in
+	// the place of this one.
 	now, err := os.Stat(path)
 	if err == nil {
 		var mine os.FileInfo
@@ -141,51 +151,17 @@ func openBolt(path string, o *Options) (*database, error) {
 	return nil, &FileError{Path: path, Reason: Held, Err: errors.New("by another process, which replaced it")}
 }
 
-// create makes an empty store beside the path and then gives it that name, so that a file at the path is always whole.
+// create makes an empty store, unless somebody else is first.
 func create(path string, o *Options) error {
-	temp, err := tempBeside(path, "new")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp)
-	set := o.bolt()
-	set.InitialMmapSize = 0
-	db, err := bolt.Open(temp, 0o600, set)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(db.Update(createFormat), db.Close()); err != nil {
-		return err
-	}
-	if err := publish(temp, path); err != nil {
-		return err
-	}
-	return syncDir(path)
-}
-
-// publish gives the file its name, unless there is one by that name, which is then as good.
-func publish(temp, path string) error {
-	err := os.Link(temp, path)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	// A file system without hard links: whoever creates the empty file replaces it.
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Close(), os.Rename(temp, path))
-}
-
-func tempBeside(path, purpose string) (string, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"."+purpose+"-*")
-	if err != nil {
-		return "", err
-	}
-	return f.Name(), f.Close()
+	return durable.CreateOnce(path, func(temp string) error {
+		set := o.bolt()
+		set.InitialMmapSize = 0
+		db, err := bolt.Open(temp, 0o600, set)
+		if err != nil {
+			return err
+		}
+		return errors.Join(db.Update(createFormat), db.Close())
+	})
 }
 
 // holder says who holds the file's lock, as far as that can be known.

@@ -15,15 +15,20 @@ import (
 
 // Options configure a store. Nil Options and the zero Options are the defaults.
 type Options struct {
-	// Timeout is how long Open waits for another process to let go of the file, each of the two times that it locks it; 0 means 3 seconds.
+	// Timeout is how long Open waits for another process to let go of the file, each of the two
+	// times that it locks it; 0 means 3 seconds.
 	Timeout time.Duration
-	// ReadOnly opens an existing file to be read, beside others that only read. Commit returns checkpoint.ErrReadOnly then.
+	// ReadOnly opens an existing file to be read, beside others that only read. Commit returns
+	// checkpoint.ErrReadOnly then.
 	ReadOnly bool
-	// IdleFlush is how soon a lazy batch is made durable though no other commit came; 0 means 100 milliseconds.
+	// IdleFlush is how soon a lazy batch is made durable though no other commit came; 0 means 100
+	// milliseconds.
 	IdleFlush time.Duration
-	// Logger is told of records that are left out of a list because they are damaged, and of a compaction; nil means slog.Default().
+	// Logger is told of records that are left out of a list because they are damaged, and of a
+	// compaction; nil means slog.Default().
 	Logger *slog.Logger
-	// Random is where the names of owners come from; nil means crypto/rand.Reader. It is read once, by Open.
+	// Random is where the names of owners come from; nil means crypto/rand.Reader. It is read once,
+	// by Open.
 	Random io.Reader
 
 	compactAbove int64 // free bytes; 0 means 64 MiB
@@ -48,9 +53,9 @@ func (o *Options) withDefaults() (Options, error) {
 	return set, nil
 }
 
-// bolt returns the settings of the database. Without a synced freelist a file that once was large stays fast to write; the price is a
-// scan when it is opened. The large map keeps a growing file from waiting for readers; Windows would grow the file to it, and 32 bits have
-// no room for it.
+// bolt returns the settings of the database. Without a synced freelist a file that once was large
+// stays fast to write; the price is a scan when it is opened. The large map keeps a growing file
+// from waiting for readers; Windows would grow the file to it, and 32 bits have no room for it.
 func (o *Options) bolt() *bolt.Options {
 	set := &bolt.Options{
 		Timeout:        o.Timeout,

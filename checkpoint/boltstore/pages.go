@@ -10,7 +10,8 @@ import (
 	"os"
 )
 
-// The parts of bbolt's file format that a walk over its pages reads; it is in the byte order of the machine that wrote it.
+// The parts of bbolt's file format that a walk over its pages reads; it is in the byte order of the
+// machine that wrote it.
 const (
 	pageHead      = 16 // id 8, flags 2, count 2, overflow 4
 	pageElement   = 16 // branch: position 4, key size 4, page 8; leaf: flags 4, position 4, key size 4, value size 4
@@ -20,9 +21,10 @@ const (
 	bucketHead    = 16 // root page 8 (0: the bucket's only page follows), sequence 8
 )
 
-// checkPages reads every page of the file that bbolt would, without bbolt: on a damaged page bbolt panics in a goroutine of its own where
-// nobody can recover, and on a cycle it overflows the stack. It takes about as long as bbolt's own scan when it opens a file. Nobody may
-// write to the file meanwhile. What is wrong is reported as a [*FileError].
+// checkPages reads every page of the file that bbolt would, without bbolt: on a damaged page bbolt
+// panics in a goroutine of its own where nobody can recover, and on a cycle it overflows the stack.
+// It takes about as long as bbolt's own scan when it opens a file. Nobody may write to the file
+// meanwhile. What is wrong is reported as a [*FileError].
 func checkPages(ctx context.Context, path string) error {
 	if err := checkSize(path); err != nil {
 		return err
@@ -55,7 +57,8 @@ type walk struct {
 	page []byte
 }
 
-// A visit is a page to go to, and the keys that it may have: from min on, and before max where that is set.
+// A visit is a page to go to, and the keys that it may have: from min on, and before max where that
+// is set.
 type visit struct {
 	id       uint64
 	min, max []byte
@@ -123,7 +126,8 @@ func (w *walk) elements(p *page, v visit) error {
 		if err != nil {
 			return fmt.Errorf("element %d: %w", i, err)
 		}
-		if i == 0 && bytes.Compare(key, v.min) < 0 || i > 0 && bytes.Compare(key, last) <= 0 || v.max != nil && bytes.Compare(key, v.max) >= 0 {
+		if i == 0 && bytes.Compare(key, v.min) < 0 || i > 0 && bytes.Compare(key, last) <= 0 ||
+			v.max != nil && bytes.Compare(key, v.max) >= 0 {
 			return fmt.Errorf("element %d: out of order", i)
 		}
 		last = key
@@ -139,7 +143,8 @@ func (w *walk) elements(p *page, v visit) error {
 	return nil
 }
 
-// element checks the element e that stands at a position of the page, and returns a copy of its key.
+// element checks the element e that stands at a position of the page, and returns a copy of its
+// key.
 func (w *walk) element(p *page, e []byte, at int64, branch, inline bool) (key []byte, err error) {
 	if branch {
 		key, err = p.read(at+int64(binary.NativeEndian.Uint32(e)), int64(binary.NativeEndian.Uint32(e[4:])))
@@ -165,7 +170,8 @@ func (w *walk) element(p *page, e []byte, at int64, branch, inline bool) (key []
 	return key, w.bucket(io.NewSectionReader(p.whole, value, size))
 }
 
-// bucket checks the value of an element that is a bucket: where its pages are, or the one page itself.
+// bucket checks the value of an element that is a bucket: where its pages are, or the one page
+// itself.
 func (w *walk) bucket(value *io.SectionReader) error {
 	b := make([]byte, value.Size())
 	if len(b) < bucketHead || len(b) > bucketHead+int(w.meta.pageSize) {

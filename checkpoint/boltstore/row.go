@@ -14,11 +14,12 @@ import (
 
 // A row is how one record is stored, big endian:
 //
-//	version 1 · flags 1 · status 1 · id 12 · revision 8 · scope 32 · start 32 · due 8 (Unix milliseconds, 0: never)
-//	claim epoch 8 · claim attempt 4 · owner length 1 · owner · data length 4 · CRC-32C of the data 4 · CRC-32C of all before 4
+//	version 1 · flags 1 · status 1 · id 12 · revision 8 · scope 32 · start 32
+//	due 8 (Unix milliseconds, 0: never) · claim epoch 8 · claim attempt 4 · owner length 1 · owner
+//	data length 4 · CRC-32C of the data 4 · CRC-32C of all before 4
 //
-// and then the data, or nothing where the data is large: that is in a bucket of its own, so that no listing and no change of a
-// neighbouring record touches it.
+// and then the data, or nothing where the data is large: that is in a bucket of its own, so that no
+// listing and no change of a neighbouring record touches it.
 const (
 	rowVersion = 1
 	flagLarge  = 1
@@ -30,7 +31,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// encodeRow returns the row of a record, and its data where it is large. It keeps none of r's memory.
+// encodeRow returns the row of a record, and its data where it is large. It keeps none of r's
+// memory.
 func encodeRow(r *checkpoint.Record) (row, large []byte) {
 	var flags byte
 	inside := r.Data
@@ -125,7 +127,8 @@ func (h *head) complete(large []byte) (checkpoint.Record, error) {
 	data := h.inside
 	if h.large {
 		if len(h.inside) > 0 {
-			return checkpoint.Record{}, &CorruptError{ID: h.record.ID, Err: errors.New("there is data behind the row of large data")}
+			err := errors.New("there is data behind the row of large data")
+			return checkpoint.Record{}, &CorruptError{ID: h.record.ID, Err: err}
 		}
 		data = large
 	}

@@ -21,7 +21,8 @@ var dataAsString = cmp.Transformer("data", func(data []byte) string { return str
 
 func fullRecord() checkpoint.Record {
 	return checkpoint.Record{
-		ID: idOf(1), Revision: 1 << 40, Status: checkpoint.Running, Scope: checkpoint.Hash{1}, Start: checkpoint.Hash{31: 2},
+		ID: idOf(1), Revision: 1 << 40, Status: checkpoint.Running, Scope: checkpoint.Hash{1},
+		Start: checkpoint.Hash{31: 2},
 		Due:   time.UnixMilli(1_800_000_000_123).UTC(),
 		Claim: checkpoint.Claim{Owner: "owner.1", Epoch: 1 << 50, Attempt: 3},
 		Data:  []byte("data"),

@@ -20,10 +20,11 @@ var (
 	_ checkpoint.Watcher = (*Store)(nil)
 )
 
-// A Store is one boot of a store's file: the owners that joined it are alive until they leave or it is closed. It is safe for
-// concurrent use. Make one with [Open]; the caller closes it.
+// A Store is one boot of a store's file: the owners that joined it are alive until they leave or it
+// is closed. It is safe for concurrent use. Make one with [Open]; the caller closes it.
 //
-// What it returns for a file that turns out to be damaged is a [*FileError], for one damaged record a [*CorruptError].
+// What it returns for a file that turns out to be damaged is a [*FileError], for one damaged record
+// a [*CorruptError].
 type Store struct {
 	path      string
 	boot      string // the first part of every owner's name
@@ -40,8 +41,9 @@ type Store struct {
 	saved   time.Time     // the floor that is in the file; the committer's own
 	close   func() error  // runs once
 
-	// admit orders the checks of batches: it is held from the comparison of a batch with what is stored until what it writes can be seen by the
-	// next comparison, and never while the disk is waited for. It comes before mu.
+	// admit orders the checks of batches: it is held from the comparison of a batch with what is
+	// stored until what it writes can be seen by the next comparison, and never while the disk is
+	// waited for. It comes before mu.
 	admit sync.Mutex
 
 	mu          sync.Mutex
@@ -75,8 +77,8 @@ func newStore(path, boot string, db *database, o *Options) *Store {
 	return s
 }
 
-// Close makes durable what is not yet, and lets go of the file. Commits under way are finished, or answered with checkpoint.ErrUnavailable.
-// Closing twice is fine.
+// Close makes durable what is not yet, and lets go of the file. Commits under way are finished, or
+// answered with checkpoint.ErrUnavailable. Closing twice is fine.
 func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shutdown() error {
@@ -99,7 +101,8 @@ func (s *Store) shutdown() error {
 	return nil
 }
 
-// serving returns checkpoint.ErrUnavailable with its cause, where the store serves nothing. It is called with mu held.
+// serving returns checkpoint.ErrUnavailable with its cause, where the store serves nothing. It is
+// called with mu held.
 func (s *Store) serving() error {
 	if s.failed != nil {
 		return s.failed
@@ -122,7 +125,8 @@ func (s *Store) ready(ctx context.Context) error {
 	return s.serving()
 }
 
-// view runs f in a read transaction, which lasts as long as f does. bbolt panics and page faults are returned as errors.
+// view runs f in a read transaction, which lasts as long as f does. bbolt panics and page faults
+// are returned as errors.
 func (s *Store) view(f func(*tables) error) error {
 	err := guard(s.path, func() error {
 		return s.db.bolt.View(func(tx *bolt.Tx) error {
@@ -152,7 +156,8 @@ func (s *Store) load(ctx context.Context, id checkpoint.ID) (r checkpoint.Record
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
-	// The overlay comes first: what leaves it is in the file by then. The other order could miss a write that moved in between.
+	// The overlay comes first: what leaves it is in the file by then. The other order could miss a
+	// write that moved in between.
 	s.mu.Lock()
 	err = s.serving()
 	lazy := s.overlay[id]
@@ -183,8 +188,9 @@ func (s *Store) find(ctx context.Context, start checkpoint.Hash) (r checkpoint.R
 	if start.IsZero() {
 		return r, checkpoint.ErrNotFound
 	}
-	// A record in the overlay has the start hash that it has in the file, so the file knows whose it is. Where that record has lost it
-	// meanwhile, another may have taken it in the same batch: only a holder that stays the same has left it to nobody.
+	// A record in the overlay has the start hash that it has in the file, so the file knows whose
+	// it is. Where that record has lost it meanwhile, another may have taken it in the same batch:
+	// only a holder that stays the same has left it to nobody.
 	var former checkpoint.ID
 	for {
 		var id checkpoint.ID
@@ -204,7 +210,8 @@ func (s *Store) find(ctx context.Context, start checkpoint.Hash) (r checkpoint.R
 	}
 }
 
-// Watch implements [checkpoint.Watcher]. Those who wait are not woken by a commit of unknown outcome, nor by Close.
+// Watch implements [checkpoint.Watcher]. Those who wait are not woken by a commit of unknown
+// outcome, nor by Close.
 func (s *Store) Watch(id checkpoint.ID) (<-chan struct{}, func()) { return s.hub.Watch(id) }
 
 // changed wakes those who wait for a record of the write.

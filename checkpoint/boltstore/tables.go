@@ -33,7 +33,8 @@ type tables struct {
 func tablesOf(tx *bolt.Tx) (*tables, error) {
 	t := &tables{
 		meta: tx.Bucket(bucketMeta), records: tx.Bucket(bucketRecords), large: tx.Bucket(bucketLarge),
-		live: tx.Bucket(bucketLive), ended: tx.Bucket(bucketEnded), start: tx.Bucket(bucketStart), due: tx.Bucket(bucketDue),
+		live: tx.Bucket(bucketLive), ended: tx.Bucket(bucketEnded), start: tx.Bucket(bucketStart),
+		due: tx.Bucket(bucketDue),
 	}
 	for i, b := range []*bolt.Bucket{t.meta, t.records, t.large, t.live, t.ended, t.start, t.due} {
 		if b == nil {
@@ -43,7 +44,8 @@ func tablesOf(tx *bolt.Tx) (*tables, error) {
 	return t, nil
 }
 
-// head returns the stored record without its data, or nil. Its memory is the transaction's where it is the row's.
+// head returns the stored record without its data, or nil. Its memory is the transaction's where it
+// is the row's.
 func (t *tables) head(id checkpoint.ID) (*head, error) {
 	row := t.records.Get(id[:])
 	if row == nil {
@@ -93,7 +95,8 @@ func (t *tables) remove(old *head) error {
 	return errors.Join(errs...)
 }
 
-// put writes the change over old, which is nil for a new record. Index entries that stay as they are, are not written.
+// put writes the change over old, which is nil for a new record. Index entries that stay as they
+// are, are not written.
 func (t *tables) put(old *head, c *change) error {
 	r := &c.record
 	var errs []error

@@ -54,7 +54,8 @@ func (s *broken) List(ctx context.Context, q checkpoint.Query) (checkpoint.Page,
 // each commits the batch put by put, and forgets what went before where one fails.
 func each(s *memstore.Store, b *checkpoint.Batch) error {
 	for _, p := range b.Puts {
-		if err := s.Commit(context.Background(), &checkpoint.Batch{Time: b.Time, Puts: []checkpoint.Put{p}}); err != nil {
+		one := &checkpoint.Batch{Time: b.Time, Puts: []checkpoint.Put{p}}
+		if err := s.Commit(context.Background(), one); err != nil {
 			return err
 		}
 	}
@@ -62,7 +63,9 @@ func each(s *memstore.Store, b *checkpoint.Batch) error {
 }
 
 // withCurrent commits the batch after changing each put by what is stored.
-func withCurrent(change func(p *checkpoint.Put, stored checkpoint.Record)) func(*memstore.Store, *checkpoint.Batch) error {
+func withCurrent(
+	change func(p *checkpoint.Put, stored checkpoint.Record),
+) func(*memstore.Store, *checkpoint.Batch) error {
 	return func(s *memstore.Store, b *checkpoint.Batch) error {
 		mine := *b
 		mine.Puts = slices.Clone(b.Puts)
@@ -77,10 +80,12 @@ func withCurrent(change func(p *checkpoint.Put, stored checkpoint.Record)) func(
 var breakages = map[string]func() checkpoint.Store{
 	"batch not whole": func() checkpoint.Store { return &broken{Store: memstore.New(), commit: each} },
 	"epoch ignored": func() checkpoint.Store {
-		return &broken{Store: memstore.New(), commit: withCurrent(func(p *checkpoint.Put, stored checkpoint.Record) { p.Epoch = stored.Claim.Epoch })}
+		return &broken{Store: memstore.New(),
+			commit: withCurrent(func(p *checkpoint.Put, stored checkpoint.Record) { p.Epoch = stored.Claim.Epoch })}
 	},
 	"start hash lost": func() checkpoint.Store {
-		return &broken{Store: memstore.New(), commit: withCurrent(func(p *checkpoint.Put, _ checkpoint.Record) { p.Record.Start = checkpoint.Hash{} })}
+		return &broken{Store: memstore.New(),
+			commit: withCurrent(func(p *checkpoint.Put, _ checkpoint.Record) { p.Record.Start = checkpoint.Hash{} })}
 	},
 	"lazy batch lost": func() checkpoint.Store {
 		return &broken{Store: memstore.New(), commit: func(s *memstore.Store, b *checkpoint.Batch) error {
@@ -133,7 +138,8 @@ func TestNoticesBrokenStores(t *testing.T) {
 	}
 	for name := range breakages {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), executable, "-test.run=^TestBroken$", "-test.skip=/model", "-test.failfast")
+			cmd := exec.CommandContext(t.Context(), executable, "-test.run=^TestBroken$", "-test.skip=/model",
+				"-test.failfast")
 			cmd.Env = append(os.Environ(), breakage+"="+name)
 			out, err := cmd.CombinedOutput()
 			if _, failed := err.(*exec.ExitError); !failed {

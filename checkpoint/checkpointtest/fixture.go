@@ -15,7 +15,8 @@ import (
 // epoch is the time of most batches.
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// fixture is one case's store and the verbs that cases are written in. They end the case where they fail.
+// fixture is one case's store and the verbs that cases are written in. They end the case where they
+// fail.
 type fixture struct {
 	h     Harness
 	t     *testing.T
@@ -215,9 +216,11 @@ func hashOf(n int) (h checkpoint.Hash) {
 	return h
 }
 
-// record is the n-th record of a case at its first revision: open, in scope 1, without start hash, due, claim.
+// record is the n-th record of a case at its first revision: open, in scope 1, without start hash,
+// due, claim.
 func record(n int) checkpoint.Record {
-	return checkpoint.Record{ID: idOf(n), Revision: 1, Status: checkpoint.Open, Scope: hashOf(1), Data: []byte{byte(n), 1}}
+	return checkpoint.Record{ID: idOf(n), Revision: 1, Status: checkpoint.Open, Scope: hashOf(1),
+		Data: []byte{byte(n), 1}}
 }
 
 // next is the record at its next revision.

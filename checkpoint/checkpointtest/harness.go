@@ -10,11 +10,14 @@ import (
 type Harness struct {
 	// Open returns an empty store, and has t close it when the test ends. It must be set.
 	Open func(t testing.TB) checkpoint.Store
-	// Reopen closes the store and returns one that holds the same records, as the next process would open it. Nil: the store is not durable.
+	// Reopen closes the store and returns one that holds the same records, as the next process
+	// would open it. Nil: the store is not durable.
 	Reopen func(t testing.TB, s checkpoint.Store) checkpoint.Store
-	// Crash returns a store with what the records of s would be if the process were killed now. Nil: the store is not durable, or cannot tell.
+	// Crash returns a store with what the records of s would be if the process were killed now.
+	// Nil: the store is not durable, or cannot tell.
 	Crash func(t testing.TB, s checkpoint.Store) checkpoint.Store
-	// Check fails the test where the store contradicts itself. It is called at the end of each case. Nil: there is nothing to check.
+	// Check fails the test where the store contradicts itself. It is called at the end of each
+	// case. Nil: there is nothing to check.
 	Check func(t testing.TB, s checkpoint.Store)
 }
 

@@ -36,7 +36,8 @@ func runModel(t *testing.T, h Harness) {
 	})
 }
 
-// model is what a store must hold: a map, and the rules of a commit written as plainly as they can be.
+// model is what a store must hold: a map, and the rules of a commit written as plainly as they can
+// be.
 type model struct {
 	h       Harness
 	t       *testing.T
@@ -78,11 +79,12 @@ func (m *model) commit(rt *rapid.T) {
 
 func drawRecord(rt *rapid.T, n int) checkpoint.Record {
 	r := checkpoint.Record{
-		ID:     idOf(n),
-		Status: rapid.SampledFrom([]checkpoint.Status{checkpoint.Started, checkpoint.Open, checkpoint.Running, checkpoint.Finished}).Draw(rt, "status"),
-		Scope:  hashOf(rapid.IntRange(1, 2).Draw(rt, "scope")),
-		Claim:  checkpoint.Claim{Epoch: rapid.Uint64Range(0, 1).Draw(rt, "epoch")},
-		Data:   rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(rt, "data"),
+		ID: idOf(n),
+		Status: rapid.SampledFrom([]checkpoint.Status{checkpoint.Started, checkpoint.Open, checkpoint.Running,
+			checkpoint.Finished}).Draw(rt, "status"),
+		Scope: hashOf(rapid.IntRange(1, 2).Draw(rt, "scope")),
+		Claim: checkpoint.Claim{Epoch: rapid.Uint64Range(0, 1).Draw(rt, "epoch")},
+		Data:  rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(rt, "data"),
 	}
 	if rapid.IntRange(0, 39).Draw(rt, "large") == 0 {
 		r.Data = bytes.Repeat([]byte{byte(n)}, 70<<10)
@@ -159,7 +161,8 @@ func (m *model) list(rt *rapid.T) {
 	if due := rapid.IntRange(0, 4).Draw(rt, "due"); due > 0 {
 		q.DueBefore = epoch.Add(time.Duration(due) * time.Second)
 	}
-	q.Statuses = rapid.SliceOfNDistinct(rapid.SampledFrom([]checkpoint.Status{checkpoint.Open, checkpoint.Running, checkpoint.Finished}), 0, 2, rapid.ID).Draw(rt, "statuses")
+	q.Statuses = rapid.SliceOfNDistinct(rapid.SampledFrom([]checkpoint.Status{checkpoint.Open, checkpoint.Running,
+		checkpoint.Finished}), 0, 2, rapid.ID).Draw(rt, "statuses")
 	var want []checkpoint.Record
 	for _, r := range m.records {
 		if (q.Scope.IsZero() || q.Scope == r.Scope) &&

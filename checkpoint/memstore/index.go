@@ -9,7 +9,8 @@ import (
 	"github.com/parley-go/parley/checkpoint"
 )
 
-// index holds the records and the orders they are found by. Its records are never changed once they are in.
+// index holds the records and the orders they are found by. Its records are never changed once they
+// are in.
 type index struct {
 	records map[checkpoint.ID]*checkpoint.Record
 	starts  map[checkpoint.Hash]*checkpoint.Record
@@ -69,7 +70,8 @@ func lessDue(a, b *checkpoint.Record) bool {
 	return cmp.Or(a.Due.Compare(b.Due), a.ID.Compare(b.ID)) < 0
 }
 
-// check compares every expectation of the batch with what is stored. Its error is a *checkpoint.ConflictError.
+// check compares every expectation of the batch with what is stored. Its error is a
+// *checkpoint.ConflictError.
 func (x *index) check(b *checkpoint.Batch) error {
 	starts := make(map[checkpoint.Hash]checkpoint.ID) // the hashes that the batch takes
 	touched := make(map[checkpoint.ID]bool)           // what is deleted or replaced, and frees the hash it has

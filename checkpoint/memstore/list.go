@@ -9,9 +9,9 @@ import (
 	"github.com/parley-go/parley/checkpoint"
 )
 
-// List implements [checkpoint.Store]. What a page costs depends on its limit, not on how many records there are: at
-// most 1000 records are returned and a few thousand passed over, so a page may be shorter than its limit, even empty,
-// and yet have a Next.
+// List implements [checkpoint.Store]. What a page costs depends on its limit, not on how many
+// records there are: at most 1000 records are returned and a few thousand passed over, so a page
+// may be shorter than its limit, even empty, and yet have a Next.
 func (s *Store) List(ctx context.Context, q checkpoint.Query) (checkpoint.Page, error) {
 	if err := ctx.Err(); err != nil {
 		return checkpoint.Page{}, err
@@ -55,8 +55,8 @@ type listing struct {
 	reached *checkpoint.Record  // up to here every order was gone through; nil: to the end
 }
 
-// scan goes on behind the position after, until it has one match more than the limit (by which it is known that there
-// is more) or has passed over too many.
+// scan goes on behind the position after, until it has one match more than the limit (by which it
+// is known that there is more) or has passed over too many.
 func (l *listing) scan(tree *btree.BTreeG[*checkpoint.Record]) {
 	from := l.after
 	if from == nil {

@@ -11,7 +11,8 @@ import (
 
 var _ checkpoint.Member = (*member)(nil)
 
-// member is one membership. Its claims hold until it leaves: a store in memory has no other process.
+// member is one membership. Its claims hold until it leaves: a store in memory has no other
+// process.
 type member struct {
 	store *Store
 	owner string

@@ -16,8 +16,8 @@ var (
 	_ checkpoint.Watcher = (*Store)(nil)
 )
 
-// A Store holds records in memory. It is safe for concurrent use, needs no closing, and never fails.
-// The zero Store is not usable: make one with [New].
+// A Store holds records in memory. It is safe for concurrent use, needs no closing, and never
+// fails. The zero Store is not usable: make one with [New].
 type Store struct {
 	hub watch.Hub
 
@@ -115,7 +115,8 @@ func (s *Store) apply(b *checkpoint.Batch, records []*checkpoint.Record) error {
 // Watch implements [checkpoint.Watcher].
 func (s *Store) Watch(id checkpoint.ID) (<-chan struct{}, func()) { return s.hub.Watch(id) }
 
-// copyOut copies a record with its data. A stored record is never changed, only replaced, so it can be copied without the mutex.
+// copyOut copies a record with its data. A stored record is never changed, only replaced, so it can
+// be copied without the mutex.
 func copyOut(r *checkpoint.Record) checkpoint.Record {
 	out := *r
 	out.Data = slices.Clone(r.Data)

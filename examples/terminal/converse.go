@@ -10,7 +10,8 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// How a conversation ends that was not brought to its end. In the first two nothing is lost: the next run goes on.
+// How a conversation ends that was not brought to its end. In the first two nothing is lost: the
+// next run goes on.
 var (
 	errInterrupted = errors.New("interrupted; everything answered so far is kept: run it again to go on")
 	errInputEnded  = errors.New("the input ended; the question is kept: run it again to go on")
@@ -19,7 +20,8 @@ var (
 
 // A person answers prompts: at a terminal, or at the other end of a pipe.
 type person interface {
-	// answer returns one payload for every question. Its error is errInterrupted, errInputEnded, or a reason why nobody could be asked.
+	// answer returns one payload for every question. Its error is errInterrupted, errInputEnded, or
+	// a reason why nobody could be asked.
 	answer(ctx context.Context, p *gate.Prompt) (gate.Answers, error)
 	// refused says why the answer does not fit. The same prompt comes again.
 	refused(e *gate.Error) error
@@ -27,7 +29,8 @@ type person interface {
 	ended(result json.RawMessage, e *gate.Error) error
 }
 
-// callFor is the call that begins a release, and as well the one that goes on with it after a restart.
+// callFor is the call that begins a release, and as well the one that goes on with it after a
+// restart.
 func callFor(r release) (gate.Call, error) {
 	arguments, err := json.Marshal(r)
 	if err != nil {
@@ -41,7 +44,8 @@ func callFor(r release) (gate.Call, error) {
 	}, nil
 }
 
-// converse makes the call, and the same call again with the token and the answers of every prompt, until there is an end.
+// converse makes the call, and the same call again with the token and the answers of every prompt,
+// until there is an end.
 func converse(ctx context.Context, g *gate.Gate, call gate.Call, who person) error {
 	outcome, err := g.Invoke(ctx, call)
 	for err == nil && outcome.Prompt != nil {

@@ -6,7 +6,8 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// Killed after every prompt, it goes on at the same question, and asks none of the earlier ones again.
+// Killed after every prompt, it goes on at the same question, and asks none of the earlier ones
+// again.
 func TestKilledAtEveryQuestion(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -54,7 +55,8 @@ func TestInputEndsAtEveryQuestion(t *testing.T) {
 	}
 }
 
-// Killed before the first question was recorded, there is an interaction that no listing can name. The same release goes on all the same.
+// Killed before the first question was recorded, there is an interaction that no listing can name.
+// The same release goes on all the same.
 func TestKilledBeforeTheFirstQuestion(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -70,7 +72,8 @@ func TestKilledBeforeTheFirstQuestion(t *testing.T) {
 	p.exits(exitDone)
 }
 
-// Killed after the file was written and before that was recorded, it writes the same again and asks nothing.
+// Killed after the file was written and before that was recorded, it writes the same again and asks
+// nothing.
 func TestKilledAfterTheEffect(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

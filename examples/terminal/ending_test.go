@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// What a person decides against is an end, told in words, and no failure of the program. The next run begins the next release.
+// What a person decides against is an end, told in words, and no failure of the program. The next
+// run begins the next release.
 func TestPersonSaysNo(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ code, payload string }{

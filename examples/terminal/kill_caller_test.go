@@ -47,7 +47,8 @@ func (k *killer) current() *crash.Child {
 	return k.child
 }
 
-// run kills and restarts until it is stopped: a moment after a random number of requests. At last it leaves a child running.
+// run kills and restarts until it is stopped: a moment after a random number of requests. At last
+// it leaves a child running.
 func (k *killer) run(rng *rand.Rand) error {
 	for {
 		for range 1 + rng.IntN(24) {
@@ -86,7 +87,8 @@ func (k *killer) call(c gate.Call) (reply killReply, ok bool, err error) {
 	return reply, err == nil, err
 }
 
-// A caller lives through one interaction, and holds what it is told against what it was told before.
+// A caller lives through one interaction, and holds what it is told against what it was told
+// before.
 type caller struct {
 	k    *killer
 	rng  *rand.Rand
@@ -215,7 +217,8 @@ func (c *caller) garble() error {
 	return nil
 }
 
-// take holds a reply against what was told before. round and answers are what was sent, if anything was.
+// take holds a reply against what was told before. round and answers are what was sent, if anything
+// was.
 func (c *caller) take(reply killReply, round int, answers gate.Answers) error {
 	if answers != nil && (reply.Prompt != nil || reply.Result != nil) {
 		c.told[round] = answers

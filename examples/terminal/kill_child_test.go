@@ -19,7 +19,8 @@ import (
 
 const killChildEnv = "PARLEY_KILL_CHILD"
 
-// killTools are the demo's tool under each of the choices of R27. Each run that comes to its effect leaves a line in a file.
+// killTools are the demo's tool under each of the choices of R27. Each run that comes to its effect
+// leaves a line in a file.
 func killTools(dir string) []*gate.Tool {
 	var tools []*gate.Tool
 	for name, replay := range map[string]gate.Replay{"never": gate.NeverAgain, "recover": gate.Recover, "repeat": gate.Repeatable} {

@@ -13,9 +13,10 @@ import (
 	"github.com/parley-go/parley/checkpoint/boltstore"
 )
 
-// The kill loop: the demo's tool in a child process that is killed with SIGKILL at random moments and started again, while several callers
-// give random, repeated, conflicting and invalid answers. No acknowledged answer is lost, no tool runs a second time outside what R27
-// allows, and every interaction ends.
+// The kill loop: the demo's tool in a child process that is killed with SIGKILL at random moments
+// and started again, while several callers give random, repeated, conflicting and invalid answers.
+// No acknowledged answer is lost, no tool runs a second time outside what R27 allows, and every
+// interaction ends.
 
 func TestKillLoop(t *testing.T) {
 	interactions := 300
@@ -67,8 +68,9 @@ func TestKillLoop(t *testing.T) {
 	checkStore(t, k.dir)
 }
 
-// checkEffects holds the effects against R27: a tool of which nothing may run again had its effect once at most, others again
-// only where a process was killed, and where it recovers, only in recovery.
+// checkEffects holds the effects against R27: a tool of which nothing may run again had its effect
+// once at most, others again only where a process was killed, and where it recovers, only in
+// recovery.
 func checkEffects(t *testing.T, k *killer) {
 	text, err := os.ReadFile(filepath.Join(k.dir, "effects"))
 	if err != nil {

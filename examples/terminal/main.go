@@ -1,20 +1,24 @@
-// Command terminal is a small release assistant: one tool that asks a person four questions, one after the other, and then does one thing. It
-// needs no network. What there is to see is that it can be killed at any moment, and goes on where it was.
+// Command terminal is a small release assistant: one tool that asks a person four questions, one
+// after the other, and then does one thing. It needs no network. What there is to see is that it
+// can be killed at any moment, and goes on where it was.
 //
 //	go run ./examples/terminal
 //
-// Answer the first question, press Ctrl-C at the second (or kill -9 the process from another terminal), and run it again: it is at the second
-// question, and the first one is not asked again. The end is a file, release-shop-1.0.0.json, in the working directory; the next
-// run begins 1.0.1. What waits for an answer is listed by
+// Answer the first question, press Ctrl-C at the second (or kill -9 the process from another
+// terminal), and run it again: it is at the second question, and the first one is not asked again.
+// The end is a file, release-shop-1.0.0.json, in the working directory; the next run begins 1.0.1.
+// What waits for an answer is listed by
 //
 //	go run ./examples/terminal -list
 //
-// Without a terminal it speaks JSON lines: every prompt is one line, and every line that it reads is one answer.
+// Without a terminal it speaks JSON lines: every prompt is one line, and every line that it reads
+// is one answer.
 //
 //	echo '{"optionId":"allow_once"}' | go run ./examples/terminal
 //
-// ACCESSIBLE=1 asks in plain lines, for screen readers. The questions are in questions.go, the tool in tool.go; the rest of the directory
-// is what a host of the toolkit does: open a gate (here), call the tool (converse.go), put prompts to a person (person*.go).
+// ACCESSIBLE=1 asks in plain lines, for screen readers. The questions are in questions.go, the tool
+// in tool.go; the rest of the directory is what a host of the toolkit does: open a gate (here),
+// call the tool (converse.go), put prompts to a person (person*.go).
 package main
 
 import (
@@ -59,7 +63,8 @@ func run(ctx context.Context, args []string) (int, error) {
 	return exitDone, nil
 }
 
-// assist is the toolkit in twenty lines: a store, keys, a gate with its tools, and a person for what the tools ask.
+// assist is the toolkit in twenty lines: a store, keys, a gate with its tools, and a person for
+// what the tools ask.
 func assist(ctx context.Context, o *options) (err error) {
 	store, err := boltstore.Open(o.db, nil)
 	if err != nil {

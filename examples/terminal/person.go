@@ -18,8 +18,9 @@ func somebody() person {
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// printable replaces what could act on a terminal or change what a person reads: control characters, with the escape sequences
-// they begin, and those that turn the direction of the text. What a tool or a model wrote is never trusted to be only text.
+// printable replaces what could act on a terminal or change what a person reads: control
+// characters, with the escape sequences they begin, and those that turn the direction of the text.
+// What a tool or a model wrote is never trusted to be only text.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || unicode.IsPrint(r) {

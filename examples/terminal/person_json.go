@@ -11,7 +11,8 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// A pipe is a person at the other end of one: prompts, errors and the result are lines of JSON, and so is every answer.
+// A pipe is a person at the other end of one: prompts, errors and the result are lines of JSON, and
+// so is every answer.
 type pipe struct {
 	in  *bufio.Scanner
 	out *json.Encoder
@@ -24,7 +25,8 @@ func newPipe(in io.Reader, out io.Writer) *pipe {
 	return p
 }
 
-// answer writes the prompt in its JSON form, which has no token: that stays with this process, and the next one gets it anew by the start ID.
+// answer writes the prompt in its JSON form, which has no token: that stays with this process, and
+// the next one gets it anew by the start ID.
 func (p *pipe) answer(ctx context.Context, prompt *gate.Prompt) (gate.Answers, error) {
 	if err := p.write("prompt", prompt); err != nil {
 		return nil, err
@@ -39,7 +41,8 @@ func (p *pipe) answer(ctx context.Context, prompt *gate.Prompt) (gate.Answers, e
 	return answers, nil
 }
 
-// line reads one line. On an interruption it leaves its goroutine behind, with a process that is about to end.
+// line reads one line. On an interruption it leaves its goroutine behind, with a process that is
+// about to end.
 func (p *pipe) line(ctx context.Context) (json.RawMessage, error) {
 	read := make(chan bool, 1)
 	go func() { read <- p.in.Scan() }()

@@ -12,7 +12,8 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// A terminal is a person at one. What they have to know is printed as plain text, which stays on the screen; huh asks only for the answer.
+// A terminal is a person at one. What they have to know is printed as plain text, which stays on
+// the screen; huh asks only for the answer.
 type terminal struct {
 	in         io.Reader
 	out        io.Writer
@@ -79,7 +80,8 @@ func (t *terminal) ended(result json.RawMessage, e *gate.Error) error {
 		if err := json.Unmarshal(result, &r); err != nil {
 			return fmt.Errorf("read result: %w", err)
 		}
-		_, err := fmt.Fprintf(t.out, "\n%s %s is released (%s). The report is release-%s-%s.json.\n", r.Service, r.Version, r.Rollout, r.Service, r.Version)
+		_, err := fmt.Fprintf(t.out, "\n%s %s is released (%s). The report is release-%s-%s.json.\n",
+			r.Service, r.Version, r.Rollout, r.Service, r.Version)
 		return err
 	}
 	words := map[gate.Code]string{

@@ -11,16 +11,19 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// scope is whose interactions these are. A program for many people has a name for each; here there is one person.
+// scope is whose interactions these are. A program for many people has a name for each; here there
+// is one person.
 const scope = "local"
 
-// unfinished are the states in which an interaction may go on; whether it does is told by [gate.Summary].
+// unfinished are the states in which an interaction may go on; whether it does is told by
+// [gate.Summary].
 var unfinished = []checkpoint.Status{
 	checkpoint.Started, checkpoint.Open, checkpoint.Answered, checkpoint.Running, checkpoint.Abandoned, checkpoint.Failed,
 }
 
-// pickRelease finds the release to go on with, or else the next one. It remembers nothing itself: a process that was killed at whatever
-// moment finds the same release again, since the ledger knows every start ID that was ever used.
+// pickRelease finds the release to go on with, or else the next one. It remembers nothing itself: a
+// process that was killed at whatever moment finds the same release again, since the ledger knows
+// every start ID that was ever used.
 func pickRelease(ctx context.Context, g *gate.Gate, o *options) (release, error) {
 	r := release{Service: o.service, Version: o.version}
 	if r == (release{}) {

@@ -13,8 +13,9 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// roleVar makes the test binary run as the program itself, or as one that dies at a chosen moment. It does so before any test
-// begins, and before the package's TestMain, which has a child of its own to run.
+// roleVar makes the test binary run as the program itself, or as one that dies at a chosen moment.
+// It does so before any test begins, and before the package's TestMain, which has a child of its
+// own to run.
 const roleVar = "PARLEY_TEST_ROLE"
 
 func init() {

@@ -42,7 +42,8 @@ func releaseNotes(r release) *interrupt.FormInterrupt {
 	}`))
 }
 
-// statusPage asks for consent to open a page. A yes is that consent and nothing more; nobody opens it here.
+// statusPage asks for consent to open a page. A yes is that consent and nothing more; nobody opens
+// it here.
 func statusPage(r release) *interrupt.URLInterrupt {
 	address := "https://status.example.com/announce?" + url.Values{"service": {r.Service}, "version": {r.Version}}.Encode()
 	return interrupt.URL("Announce the release on the status page.", address)

@@ -36,7 +36,8 @@ func (t *terminal) ask(ctx context.Context, id string, question interrupt.Interr
 	return nil, fmt.Errorf("ask question %s: a terminal cannot show the type %q", id, question.TypeName())
 }
 
-// permission starts on the first option that rejects: Enter alone, perhaps pressed for something else, allows nothing.
+// permission starts on the first option that rejects: Enter alone, perhaps pressed for something
+// else, allows nothing.
 func (t *terminal) permission(ctx context.Context, id string, q *interrupt.ToolPermissionInterrupt) (json.RawMessage, error) {
 	var ways []way
 	start := -1
@@ -79,8 +80,8 @@ func (t *terminal) selection(ctx context.Context, id string, q *interrupt.UserSe
 	return t.choose(ctx, "Choose one.", start, noOrCancel(id, ways...))
 }
 
-// noOrCancel adds the two ways that every question has. They are not the same: who declines says no to this question, who
-// cancels breaks the whole off.
+// noOrCancel adds the two ways that every question has. They are not the same: who declines says no
+// to this question, who cancels breaks the whole off.
 func noOrCancel(id string, ways ...way) []way {
 	return append(ways, way{"Decline to answer", interrupt.Decline(id)}, way{"Cancel", interrupt.Cancel(id)})
 }
@@ -91,7 +92,8 @@ func (t *terminal) choose(ctx context.Context, title string, start int, ways []w
 	for i, w := range ways { // from 1: huh begins on the option that has the zero value, if one has
 		options[i] = huh.NewOption(printable(w.label), i+1).Selected(i == start)
 	}
-	// The field keeps its value itself: given a variable, the accessible mode would take an empty line for the first option.
+	// The field keeps its value itself: given a variable, the accessible mode would take an empty
+	// line for the first option.
 	field := huh.NewSelect[int]().Title(printable(title)).Options(options...)
 	if err := t.show(ctx, field); err != nil {
 		return nil, err

@@ -49,8 +49,9 @@ func (t *terminal) form(ctx context.Context, id string, q *interrupt.FormInterru
 	return json.Marshal(interrupt.FormPayload{InterruptId: id, Action: interrupt.ActionAccept, Content: whole})
 }
 
-// misfit says why a value is none for the field, or nothing; a nil value is one that was left out. The form checks whole answers only: what it
-// says of the other fields, which are not there yet, is passed over.
+// misfit says why a value is none for the field, or nothing; a nil value is one that was left out.
+// The form checks whole answers only: what it says of the other fields, which are not there yet, is
+// passed over.
 func misfit(q *interrupt.FormInterrupt, f interrupt.Field, value json.RawMessage) error {
 	if value == nil {
 		if f.Required {

@@ -9,11 +9,12 @@ import (
 	"charm.land/huh/v2"
 )
 
-// show lets huh show the fields as one form, and returns nil only where the person completed it. Whatever else ends it is no answer: not an
-// interruption, not a signal, not the end of the input.
+// show lets huh show the fields as one form, and returns nil only where the person completed it.
+// Whatever else ends it is no answer: not an interruption, not a signal, not the end of the input.
 //
-// Forms come one after the other, which needs the bubbletea of go.mod, newer than the one that huh asks for: with that one, the reader of a form
-// that ended can go on for a while and swallow what is typed into the next.
+// Forms come one after the other, which needs the bubbletea of go.mod, newer than the one that huh
+// asks for: with that one, the reader of a form that ended can go on for a while and swallow what
+// is typed into the next.
 func (t *terminal) show(ctx context.Context, fields ...huh.Field) error {
 	form := huh.NewForm(huh.NewGroup(fields...)).WithInput(t.in).WithOutput(t.out)
 	if t.accessible {
@@ -31,7 +32,8 @@ func (t *terminal) show(ctx context.Context, fields ...huh.Field) error {
 	return nil
 }
 
-// showLines is the accessible mode. It cannot be interrupted: where it has to be, it is left behind, with a process that is about to end.
+// showLines is the accessible mode. It cannot be interrupted: where it has to be, it is left
+// behind, with a process that is about to end.
 func (t *terminal) showLines(ctx context.Context, form *huh.Form) error {
 	in := &endless{r: t.in, ended: make(chan struct{})}
 	shown := make(chan error, 1)
@@ -48,8 +50,9 @@ func (t *terminal) showLines(ctx context.Context, form *huh.Form) error {
 	}
 }
 
-// An endless reader never ends: at the end of r it says so on a channel, and blocks. The accessible mode of huh takes the end of its input for
-// an empty line, and an empty line for what it holds for the default. Nobody is to be answered for like that.
+// An endless reader never ends: at the end of r it says so on a channel, and blocks. The accessible
+// mode of huh takes the end of its input for an empty line, and an empty line for what it holds for
+// the default. Nobody is to be answered for like that.
 type endless struct {
 	r     io.Reader
 	ended chan struct{}

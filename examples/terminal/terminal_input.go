@@ -9,14 +9,16 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// An input is a field of a form on the screen. Its value is the JSON that the person entered, nil where they left it out.
+// An input is a field of a form on the screen. Its value is the JSON that the person entered, nil
+// where they left it out.
 type input struct {
 	field huh.Field
 	value func() json.RawMessage
 }
 
-// input returns the input for a field of any kind. The default of a field is what it begins with, in plain sight; the accessible
-// mode, where nothing can be in sight without being typed, names it instead.
+// input returns the input for a field of any kind. The default of a field is what it begins with,
+// in plain sight; the accessible mode, where nothing can be in sight without being typed, names it
+// instead.
 func (t *terminal) input(f interrupt.Field, check func(json.RawMessage) error) input {
 	title, hint := printable(titleOf(f)), printable(hint(f))
 	preset := f.Default
@@ -35,7 +37,8 @@ func (t *terminal) input(f interrupt.Field, check func(json.RawMessage) error) i
 		field := huh.NewConfirm().Title(title).Description(hint).Value(&yes)
 		return input{field, func() json.RawMessage { return encode(yes) }}
 	case f.Kind == interrupt.FieldBoolean:
-		return choiceInput(title, hint, leaveOut(f, []huh.Option[string]{huh.NewOption("Yes", "true"), huh.NewOption("No", "false")}), preset)
+		options := []huh.Option[string]{huh.NewOption("Yes", "true"), huh.NewOption("No", "false")}
+		return choiceInput(title, hint, leaveOut(f, options), preset)
 	case f.Kind == interrupt.FieldEnum:
 		return choiceInput(title, hint, leaveOut(f, choices(f)), preset)
 	case f.Kind == interrupt.FieldMulti:
@@ -44,7 +47,8 @@ func (t *terminal) input(f interrupt.Field, check func(json.RawMessage) error) i
 	return textInput(title, hint, f, preset, check)
 }
 
-// textInput is a text or a number. A number is sent as it was typed, digit for digit; what is none is sent as a text, and refused.
+// textInput is a text or a number. A number is sent as it was typed, digit for digit; what is none
+// is sent as a text, and refused.
 func textInput(title, hint string, f interrupt.Field, preset json.RawMessage, check func(json.RawMessage) error) input {
 	text := string(preset)
 	if f.Kind == interrupt.FieldString && preset != nil && json.Unmarshal(preset, &text) != nil {

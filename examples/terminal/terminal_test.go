@@ -20,7 +20,8 @@ const every = `{"type":"object","required":["text","whole","yes","one","some"],"
 	"some":{"type":"array","minItems":1,"maxItems":2,"items":{"type":"string","enum":["a","b","c"]}},
 	"maybe some":{"type":"array","maxItems":1,"items":{"type":"string","enum":["a","b"]}}}}`
 
-// The terminal in accessible mode, which a test can drive: one line of input for each that the person types.
+// The terminal in accessible mode, which a test can drive: one line of input for each that the
+// person types.
 func TestTerminalAnswers(t *testing.T) {
 	permission := interrupt.ToolPermission("t", "T")
 	selection := interrupt.UserSelection(interrupt.UserChoice{Title: "a"}, interrupt.UserChoice{Title: "b", IsRecommended: true})
@@ -64,7 +65,8 @@ func TestTerminalAnswers(t *testing.T) {
 	}
 }
 
-// Nobody is answered for where the input ends or the program is interrupted, at whichever line (R13).
+// Nobody is answered for where the input ends or the program is interrupted, at whichever line
+// (R13).
 func TestTerminalWithoutAnAnswer(t *testing.T) {
 	form := interrupt.Form("m", []byte(every))
 	for _, tc := range []struct {

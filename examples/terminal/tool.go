@@ -15,7 +15,8 @@ type release struct {
 	Version string `json:"version"`
 }
 
-// The arguments become the name of a file: the schema lets nothing through that could leave the directory.
+// The arguments become the name of a file: the schema lets nothing through that could leave the
+// directory.
 const releaseSchema = `{
 	"type": "object",
 	"properties": {
@@ -40,16 +41,18 @@ func releaseTool(dir string) *gate.Tool {
 		Title:       "Release a service",
 		Description: "Rolls out a version of a service, after a person decided where and how.",
 		Schema:      json.RawMessage(releaseSchema),
-		// A process can be killed after it wrote the file and before that was recorded. Running again is safe here: what is written
-		// depends on nothing but the arguments and the recorded answers (no time, no randomness), and replaces the
-		// same file by the same content. A tool that sends a mail would choose otherwise; see gate.Replay.
+		// A process can be killed after it wrote the file and before that was recorded. Running
+		// again is safe here: what is written depends on nothing but the arguments and the recorded
+		// answers (no time, no randomness), and replaces the same file by the same content. A tool
+		// that sends a mail would choose otherwise; see gate.Replay.
 		Replay:     gate.Repeatable,
 		KeepResult: true,
 	})
 }
 
-// handler asks, and then acts. It runs from the top after every answer: each Ask returns at once where its answer is recorded, and what it returns
-// as an error is either the next question or the person's no.
+// handler asks, and then acts. It runs from the top after every answer: each Ask returns at once
+// where its answer is recorded, and what it returns as an error is either the next question or the
+// person's no.
 func handler(dir string) func(context.Context, release) (report, error) {
 	return func(ctx context.Context, r release) (report, error) {
 		if _, err := interrupt.Ask(ctx, mayRelease(r)); err != nil {
@@ -72,7 +75,9 @@ func handler(dir string) func(context.Context, release) (report, error) {
 			return report{}, fmt.Errorf("read form: %w", err)
 		}
 		if err := done.write(dir); err != nil {
-			return report{}, &interrupt.Failure{Text: "the report could not be written; run it again to go on with the same answers", Err: err}
+			return report{}, &interrupt.Failure{
+				Text: "the report could not be written; run it again to go on with the same answers", Err: err,
+			}
 		}
 		return done, nil
 	}

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// write makes the release's file, whole or not at all: a temporary file, made durable, takes the name in one step. Doing it again
-// puts the same content in the same place.
+// write makes the release's file, whole or not at all: a temporary file, made durable, takes the
+// name in one step. Doing it again puts the same content in the same place.
 func (r report) write(dir string) error {
 	name := filepath.Join(dir, "release-"+r.Service+"-"+r.Version+".json")
 	temp, err := os.CreateTemp(dir, ".release-*")
@@ -29,7 +29,8 @@ func (r report) write(dir string) error {
 	return syncDir(dir)
 }
 
-// syncDir makes the new name durable, where a directory can be opened (Windows cannot, and needs it not).
+// syncDir makes the new name durable, where a directory can be opened (Windows cannot, and needs it
+// not).
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Limits bounds what [JSON] accepts. Nil works, and so does a zero field: it means the default. What was accepted under some limits
-// is accepted again, as a form, under the same.
+// Limits bounds what [JSON] accepts. Nil works, and so does a zero field: it means the default.
+// What was accepted under some limits is accepted again, as a form, under the same.
 type Limits struct {
 	Bytes    int // of the input and, on its own, of the form, in which 1e20 is written out; 1 MiB by default
 	Depth    int // nested arrays and objects; 64 by default
@@ -32,8 +32,9 @@ func (l *Limits) orDefaults() Limits {
 	}
 }
 
-// JSON returns the canonical form of the one JSON value in src. It reads src only, and the result is the caller's. The
-// form of a form is itself. The error is an [*Error] and tells the first place that is wrong.
+// JSON returns the canonical form of the one JSON value in src. It reads src only, and the result
+// is the caller's. The form of a form is itself. The error is an [*Error] and tells the first place
+// that is wrong.
 func JSON(src []byte, lim *Limits) ([]byte, error) {
 	limits := lim.orDefaults()
 	if len(src) > limits.Bytes {
@@ -56,10 +57,12 @@ func JSON(src []byte, lim *Limits) ([]byte, error) {
 	return bytes.Clone(w.out), nil
 }
 
-// Digest returns the SHA-256 of a canonical form. Of bytes that are no canonical form it says nothing useful.
+// Digest returns the SHA-256 of a canonical form. Of bytes that are no canonical form it says
+// nothing useful.
 func Digest(canonical []byte) [32]byte { return sha256.Sum256(canonical) }
 
-// A writer makes one form. Its buffers outlive it in a pool: small values, which are nearly all, then cost one allocation.
+// A writer makes one form. Its buffers outlive it in a pool: small values, which are nearly all,
+// then cost one allocation.
 type writer struct {
 	limits  Limits
 	in      bytes.Buffer

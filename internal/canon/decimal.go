@@ -10,20 +10,23 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Decimal is a JSON number, exactly. The zero value is 0. Two Decimals are == exactly when they are the same number.
+// A Decimal is a JSON number, exactly. The zero value is 0. Two Decimals are == exactly when they
+// are the same number.
 type Decimal struct {
 	negative bool
 	digits   string // without zeros at either end; empty for 0
 	point    int    // the value is 0.digits × 10^point
 }
 
-// ParseDecimal reads one JSON number with nothing around it. The error is an [*Error] without a path.
+// ParseDecimal reads one JSON number with nothing around it. The error is an [*Error] without a
+// path.
 func ParseDecimal(number string, lim *Limits) (Decimal, error) {
 	limits := lim.orDefaults()
 	if len(number) > limits.Bytes {
 		return Decimal{}, refuse("", fmt.Sprintf("longer than %d bytes", limits.Bytes))
 	}
-	if number == "" || !strings.Contains("-0123456789", number[:1]) || !strings.Contains("0123456789", number[len(number)-1:]) ||
+	if number == "" || !strings.Contains("-0123456789", number[:1]) ||
+		!strings.Contains("0123456789", number[len(number)-1:]) ||
 		!jsontext.Value(number).IsValid() {
 		return Decimal{}, refuse("", "not a number")
 	}
@@ -39,7 +42,8 @@ func (d Decimal) Compare(e Decimal) int {
 	if d.sign() != e.sign() {
 		return cmp.Compare(d.sign(), e.sign())
 	}
-	// Both have a first digit other than zero, so the place of the point decides before the digits do.
+	// Both have a first digit other than zero, so the place of the point decides before the digits
+	// do.
 	return d.sign() * cmp.Or(cmp.Compare(d.point, e.point), strings.Compare(d.digits, e.digits))
 }
 
@@ -91,8 +95,9 @@ type rawDecimal struct {
 	point    int
 }
 
-// scanDecimal takes a number apart that the tokenizer found well formed. Its only work is to look at each byte once; digits are copied
-// where a point stands between them. The reason is empty where the number is within the limits.
+// scanDecimal takes a number apart that the tokenizer found well formed. Its only work is to look
+// at each byte once; digits are copied where a point stands between them. The reason is empty where
+// the number is within the limits.
 func scanDecimal(number []byte, limits Limits) (d rawDecimal, reason string) {
 	if number[0] == '-' {
 		d.negative, number = true, number[1:]
@@ -173,8 +178,8 @@ func trimRight(digits []byte) []byte {
 	return digits
 }
 
-// append writes the number as ECMAScript's Number::toString does (ECMA-262, section 6.1.6.1.20), which RFC 8785 refers to, but
-// with all of its digits.
+// append writes the number as ECMAScript's Number::toString does (ECMA-262, section 6.1.6.1.20),
+// which RFC 8785 refers to, but with all of its digits.
 func (d rawDecimal) append(dst []byte) []byte {
 	if len(d.digits) == 0 {
 		return append(dst, '0')

@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// An Error says what is wrong with a JSON text, and where: why it has no canonical form or, in package schema,
-// why it does not fit. It quotes no value, and is never long.
+// An Error says what is wrong with a JSON text, and where: why it has no canonical form or, in
+// package schema, why it does not fit. It quotes no value, and is never long.
 type Error struct {
 	Path   string // JSON Pointer to the place, cut where it is very long; empty for the whole
 	Reason string
@@ -21,13 +21,14 @@ func (e *Error) Error() string {
 	return e.Path + ": " + e.Reason
 }
 
-// refuse returns the error for a place. The pointer is made of the input's own names, and so is cut to a length.
+// refuse returns the error for a place. The pointer is made of the input's own names, and so is cut
+// to a length.
 func refuse(at jsontext.Pointer, reason string) error {
 	return &Error{Path: Clip(string(at), 256), Reason: reason}
 }
 
-// translate turns the tokenizer's error into one of this package. The tokenizer's reasons are short and quote at most a
-// character or an escape sequence.
+// translate turns the tokenizer's error into one of this package. The tokenizer's reasons are short
+// and quote at most a character or an escape sequence.
 func translate(err error) error {
 	if errors.Is(err, io.EOF) {
 		return &Error{Reason: "no value"}

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 )
 
-// Marshal writes v as encoding/json does, but leaves <, > and & as they are: people read what is stored
-// and shown, and digests cover it. A [json.RawMessage] in v keeps its bytes but for white space between
-// its tokens. The result is JSON, and no canonical form.
+// Marshal writes v as encoding/json does, but leaves <, > and & as they are: people read what is
+// stored and shown, and digests cover it. A [json.RawMessage] in v keeps its bytes but for white
+// space between its tokens. The result is JSON, and no canonical form.
 func Marshal(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

@@ -8,10 +8,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A member is one name and value of an object in the output, by offsets: the buffer moves when it grows.
+// A member is one name and value of an object in the output, by offsets: the buffer moves when it
+// grows.
 type member struct {
 	start, colon, end int
-	escaped           bool   // the name is written with escapes, so that its bytes are not in the order of what they mean
+	escaped           bool   // so that the bytes of the name are not in the order of what they mean
 	name              []byte // decoded, for the time of sorting
 }
 
@@ -45,8 +46,9 @@ func (w *writer) sort(members []member) (err error) {
 	return nil
 }
 
-// compareUTF16 orders two valid UTF-8 texts by their UTF-16 code units. It differs from the order of code points only where a
-// surrogate (U+D800–U+DFFF, standing for a code point from U+10000 on) meets a unit from U+E000 on.
+// compareUTF16 orders two valid UTF-8 texts by their UTF-16 code units. It differs from the order
+// of code points only where a surrogate (U+D800–U+DFFF, standing for a code point from U+10000 on)
+// meets a unit from U+E000 on.
 func compareUTF16(a, b []byte) int {
 	for len(a) > 0 && len(b) > 0 {
 		ra, na := utf8.DecodeRune(a)

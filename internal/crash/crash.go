@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// ErrDied is returned for a request whose child died before it answered: whether the request was carried out is not known.
+// ErrDied is returned for a request whose child died before it answered: whether the request was
+// carried out is not known.
 var ErrDied = errors.New("child died before it answered")
 
 // A Child is a running child process. Requests may be made from several goroutines at once.
@@ -104,7 +105,8 @@ func (c *Child) send(body []byte, reply chan json.RawMessage) error {
 	return err
 }
 
-// Kill ends the child with SIGKILL and waits until it is gone. It returns an error where the child had ended by itself.
+// Kill ends the child with SIGKILL and waits until it is gone. It returns an error where the child
+// had ended by itself.
 func (c *Child) Kill() error {
 	if err := c.cmd.Process.Kill(); err != nil {
 		return fmt.Errorf("kill child: %w", err)
@@ -120,7 +122,8 @@ func (c *Child) Kill() error {
 	return fmt.Errorf("child ended by itself: %w", errors.Join(err, errors.New("not killed")))
 }
 
-// Serve is the child's side: it calls answer for every request, each in a goroutine of its own, until in ends.
+// Serve is the child's side: it calls answer for every request, each in a goroutine of its own,
+// until in ends.
 func Serve(in io.Reader, out io.Writer, answer func(request json.RawMessage) any) error {
 	var mu sync.Mutex // guards out
 	var wg sync.WaitGroup

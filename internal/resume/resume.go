@@ -42,7 +42,8 @@ func From(ctx context.Context) *Run {
 	return run
 }
 
-// End closes the run: what is asked on its context from now on fails. It reports whether a question was asked in it.
+// End closes the run: what is asked on its context from now on fails. It reports whether a question
+// was asked in it.
 func (r *Run) End() (asked bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,7 +15,8 @@ import (
 	"github.com/parley-go/parley/internal/canon"
 )
 
-// base names the schema to the library. Nothing can be loaded from there (RFC 2606), and the loader would refuse to.
+// base names the schema to the library. Nothing can be loaded from there (RFC 2606), and the loader
+// would refuse to.
 const base = "https://parley.invalid/arguments"
 
 // What a schema may measure: it is the host's own, so that the bounds are wide.
@@ -29,8 +30,8 @@ type Schema struct {
 	compiled *jsonschema.Schema
 }
 
-// Compile reads a schema for the arguments of a tool: its root is an object with type "object". The error is an [*Error] whose path leads
-// into the schema.
+// Compile reads a schema for the arguments of a tool: its root is an object with type "object". The
+// error is an [*Error] whose path leads into the schema.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	canonical, err := canon.JSON(raw, &canon.Limits{Bytes: maxBytes, Depth: maxDepth})
 	if err != nil {
@@ -67,8 +68,8 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	return &Schema{compiled}, nil
 }
 
-// decode makes of a canonical form the values that the library works on. Of another text it could make what was not
-// meant: of two members of one name it takes the last.
+// decode makes of a canonical form the values that the library works on. Of another text it could
+// make what was not meant: of two members of one name it takes the last.
 func decode(canonical []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(canonical))
 	d.UseNumber()
@@ -89,8 +90,9 @@ var counts = []string{
 	"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains",
 }
 
-// checkCounts refuses counts that are not exactly an int. The library would cut them to 64 bits and so enforce another number. It looks at
-// every member of that name, also in an example or a default: a needless refusal is better than a bound that is not the written one.
+// checkCounts refuses counts that are not exactly an int. The library would cut them to 64 bits and
+// so enforce another number. It looks at every member of that name, also in an example or a
+// default: a needless refusal is better than a bound that is not the written one.
 func checkCounts(v any, place []string) error {
 	switch v := v.(type) {
 	case []any:
@@ -147,7 +149,8 @@ func placed(err error, doc any) error {
 	return at(nil, "not usable as a schema: "+canon.Clip(err.Error(), 200))
 }
 
-// findReference returns the first place of a reference to target, which the library's errors do not tell.
+// findReference returns the first place of a reference to target, which the library's errors do not
+// tell.
 func findReference(v any, target string, place []string) []string {
 	switch v := v.(type) {
 	case []any:

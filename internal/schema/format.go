@@ -8,8 +8,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// IsFormat reports whether value has the format of that name: email, uri, date, time or date-time. It is false for any
-// other name.
+// IsFormat reports whether value has the format of that name: email, uri, date, time or date-time.
+// It is false for any other name.
 func IsFormat(name, value string) bool {
 	format, ok := strict()[name]
 	return ok && format.Validate(value) == nil
@@ -17,8 +17,9 @@ func IsFormat(name, value string) bool {
 
 var errFormat = errors.New("not of the format")
 
-// strict returns the formats in which the library's own check lets through what its standard does not: a URI with spaces (RFC 3986),
-// an hour written "+1" (RFC 3339), an address without a local part or with a line break in a quoted one (RFC 5321).
+// strict returns the formats in which the library's own check lets through what its standard does
+// not: a URI with spaces (RFC 3986), an hour written "+1" (RFC 3339), an address without a local
+// part or with a line break in a quoted one (RFC 5321).
 var strict = sync.OnceValue(func() map[string]*jsonschema.Format {
 	formats := map[string]*jsonschema.Format{}
 	for name, also := range map[string]func(string) bool{
@@ -60,7 +61,8 @@ func uriText(s string) bool {
 	})
 }
 
-// timeText reports whether digits stand where RFC 3339 wants them; the library's check compares their values.
+// timeText reports whether digits stand where RFC 3339 wants them; the library's check compares
+// their values.
 func timeText(s string) bool {
 	if !shaped(s, "dd:dd:dd") {
 		return false

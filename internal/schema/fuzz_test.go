@@ -8,7 +8,8 @@ import (
 	"github.com/parley-go/parley/internal/schema"
 )
 
-// Whatever the schema and the document are, the answer is nil or an Error, the same each time, and no panic.
+// Whatever the schema and the document are, the answer is nil or an Error, the same each time, and
+// no panic.
 func FuzzValidate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw, doc []byte) {
 		s, err := schema.Compile(raw)

@@ -28,9 +28,11 @@ func TestFor(t *testing.T) {
 		infer func() (json.RawMessage, error)
 		want  string
 	}{
-		{"struct", schema.For[deploy], `{"type":"object","properties":{"service":{"type":"string","description":"name of the service"},` +
-			`"replicas":{"type":["null","integer"],"minimum":0,"maximum":255},"tags":{"type":["null","array"],"items":{"type":"string"}},` +
-			`"at":{"type":"string"}},"required":["service"],"additionalProperties":false}`},
+		{"struct", schema.For[deploy],
+			`{"type":"object","properties":{"service":{"type":"string","description":"name of the service"},` +
+				`"replicas":{"type":["null","integer"],"minimum":0,"maximum":255},"tags":{"type":["null","array"],` +
+				`"items":{"type":"string"}},` +
+				`"at":{"type":"string"}},"required":["service"],"additionalProperties":false}`},
 		{"empty struct", schema.For[struct{}], `{"type":"object","additionalProperties":false}`},
 		{"map", schema.For[map[string]int], `{"type":"object","additionalProperties":{"type":"integer"}}`},
 	} {
@@ -57,7 +59,8 @@ type cyclic struct{ Next *cyclic }
 
 func TestForRefusesTypesWithoutJSON(t *testing.T) {
 	for name, infer := range map[string]func() (json.RawMessage, error){
-		"function": schema.For[struct{ F func() }], "channel": schema.For[struct{ C chan int }], "cycle": schema.For[cyclic],
+		"function": schema.For[struct{ F func() }], "channel": schema.For[struct{ C chan int }],
+		"cycle": schema.For[cyclic],
 	} {
 		if raw, err := infer(); err == nil {
 			t.Errorf("%s has the schema %s", name, raw)
@@ -69,8 +72,10 @@ func TestCompile(t *testing.T) {
 	for _, in := range []string{
 		`{"type":"object"}`,
 		`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object"}`,
-		`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","definitions":{"a":{"type":"string"}},"properties":{"a":{"$ref":"#/definitions/a"}}}`,
-		`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"$anchor":"x","type":"integer"},"b":{"$ref":"#x"}}}`,
+		`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object",` +
+			`"definitions":{"a":{"type":"string"}},"properties":{"a":{"$ref":"#/definitions/a"}}}`,
+		`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"$anchor":"x","type":"integer"},` +
+			`"b":{"$ref":"#x"}}}`,
 		`{"type":"object","properties":{"kids":{"type":"array","items":{"$ref":"#"}}}}`,
 		`{"type":"object","properties":{"a":{"format":"int32","x-order":1}}}`,
 		`{"$id":"https://example.com/tool","type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":true}}`,
@@ -91,17 +96,24 @@ func TestCompileErrors(t *testing.T) {
 		{"another type", `{"type":"array"}`, "/type"},
 		{"several types", `{"type":["object","null"]}`, "/type"},
 		{"unknown type", `{"type":"object","properties":{"a":{"type":"text"}}}`, "/properties/a/type"},
-		{"keyword of a wrong kind", `{"type":"object","properties":{"a":{"type":"string","minLength":"1"}}}`, "/properties/a/minLength"},
-		{"first of two", `{"type":"object","required":[1],"properties":{"b":{"type":7},"a":{"minLength":-1}}}`, "/properties/a/minLength"},
-		{"count beyond 64 bits", `{"type":"object","properties":{"a":{"maxLength":18446744073709551616}}}`, "/properties/a/maxLength"},
+		{"keyword of a wrong kind", `{"type":"object","properties":{"a":{"type":"string","minLength":"1"}}}`,
+			"/properties/a/minLength"},
+		{"first of two", `{"type":"object","required":[1],"properties":{"b":{"type":7},"a":{"minLength":-1}}}`,
+			"/properties/a/minLength"},
+		{"count beyond 64 bits", `{"type":"object","properties":{"a":{"maxLength":18446744073709551616}}}`,
+			"/properties/a/maxLength"},
 		{"count with a fraction", `{"type":"object","properties":{"a":{"maxItems":1.5}}}`, "/properties/a/maxItems"},
 		{"pattern", `{"type":"object","properties":{"a/b":{"pattern":"("}}}`, "/properties/a~1b/pattern"},
 		{"lookahead", `{"type":"object","properties":{"a":{"pattern":"(?=x)"}}}`, "/properties/a/pattern"},
-		{"remote reference", `{"type":"object","properties":{"a":{"$ref":"https://example.com/a.json"}}}`, "/properties/a/$ref"},
-		{"remote reference with fragment", `{"type":"object","properties":{"a":{"$ref":"http://example.com/a.json#/b"}}}`, "/properties/a/$ref"},
+		{"remote reference", `{"type":"object","properties":{"a":{"$ref":"https://example.com/a.json"}}}`,
+			"/properties/a/$ref"},
+		{"remote reference with fragment",
+			`{"type":"object","properties":{"a":{"$ref":"http://example.com/a.json#/b"}}}`, "/properties/a/$ref"},
 		{"file", `{"type":"object","properties":{"a":{"$ref":"file:///etc/passwd"}}}`, "/properties/a/$ref"},
 		{"relative reference", `{"type":"object","properties":{"a":{"$ref":"other.json"}}}`, "/properties/a/$ref"},
-		{"reference through $id", `{"$id":"https://example.com/x/","type":"object","allOf":[{"$ref":"https://example.com/x/a.json"}]}`, "/allOf/0/$ref"},
+		{"reference through $id",
+			`{"$id":"https://example.com/x/","type":"object","allOf":[{"$ref":"https://example.com/x/a.json"}]}`,
+			"/allOf/0/$ref"},
 		{"dangling reference", `{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}}}`, "/properties/a/$ref"},
 		{"dangling anchor", `{"type":"object","properties":{"a":{"$ref":"#a"}}}`, "/properties/a/$ref"},
 		{"unknown dialect", `{"$schema":"https://example.com/dialect","type":"object"}`, "/$schema"},
@@ -249,7 +261,8 @@ func TestValidatePlaces(t *testing.T) {
 		{`{"oneOf":[{"type":"string"},{"maxLength":2}]}`, `"a"`, "/p"},
 		{`{"oneOf":[{"type":"string"},{"type":"null"}]}`, `1`, "/p"},
 		{`{"anyOf":[{"properties":{"a":{"type":"string"}}},{"type":"null"}]}`, `{"a":1}`, "/p"},
-		{`{"allOf":[{"properties":{"b":{"type":"string"}}},{"properties":{"a":{"type":"string"}}}]}`, `{"a":1,"b":1}`, "/p/a"},
+		{`{"allOf":[{"properties":{"b":{"type":"string"}}},{"properties":{"a":{"type":"string"}}}]}`, `{"a":1,"b":1}`,
+			"/p/a"},
 		{`{"if":{"required":["a"]},"then":{"required":["b"]},"else":{"required":["c"]}}`, `{"a":1}`, "/p/b"},
 		{`{"dependentSchemas":{"a":{"required":["b"]}}}`, `{"a":1}`, "/p/b"},
 		{`{"properties":{"a":true},"unevaluatedProperties":false}`, `{"a":1,"z":1}`, "/p/z"},
@@ -295,7 +308,8 @@ func TestErrorsDoNotQuoteValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, doc := range []string{
-		`{"name":"hunter2 hunter2"}`, `{"name":"ab","mail":"hunter2","count":1}`, `{"name":"ab","env":"hunter2"}`, `{"name":"ab","at":"hunter2"}`,
+		`{"name":"hunter2 hunter2"}`, `{"name":"ab","mail":"hunter2","count":1}`, `{"name":"ab","env":"hunter2"}`,
+		`{"name":"ab","at":"hunter2"}`,
 	} {
 		if err := s.Validate(json.RawMessage(doc)); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", doc, err)
@@ -314,8 +328,8 @@ func TestDraft7(t *testing.T) {
 	wantError(t, s.Validate(json.RawMessage(`{"d":"today"}`)), "/d")
 }
 
-// Validate has no limits of its own: a document that is longer and deeper than canon's defaults is checked like
-// any other, however deep a schema that refers to itself follows it.
+// Validate has no limits of its own: a document that is longer and deeper than canon's defaults is
+// checked like any other, however deep a schema that refers to itself follows it.
 func TestValidateHasNoLimits(t *testing.T) {
 	s, err := schema.Compile(json.RawMessage(`{
 		"type":"object",
@@ -361,12 +375,21 @@ func TestIsFormat(t *testing.T) {
 		no   []string
 	}{
 		{"email", []string{"a@example.com", "a.b+c@example.com", `"a b"@example.com`, "a@[127.0.0.1]"},
-			[]string{"", "a", "@example.com", "a@", "a b@example.com", "a..b@example.com", "a@-x.com", "\"a\nbcc: b\"@example.com", "ä@example.com", "a@b@c@"}},
+			[]string{"", "a", "@example.com", "a@", "a b@example.com", "a..b@example.com", "a@-x.com",
+				"\"a\nbcc: b\"@example.com", "ä@example.com", "a@b@c@"}},
 		{"uri", []string{"https://example.com/a?b=c#d", "mailto:a@example.com", "urn:x:y", "https://example.com/%20"},
-			[]string{"", "example.com", "/a", "//example.com", "https://example.com/a b", "https://ex ample.com", "https://example.com/ä", "https://example.com/%zz", "http://[::1", "a\nb:c", `https://example.com/\x`}},
-		{"date", []string{"2026-02-28", "2024-02-29"}, []string{"", "2026-02-29", "2026-2-1", "26-02-01", "2026-02-01T", "2026-13-01", " 2026-02-01", "２026-02-01"}},
-		{"date-time", []string{"2026-02-28T12:00:00Z", "2026-02-28t12:00:00.123z", "2026-02-28T12:00:00+01:30", "2026-12-31T23:59:60Z"},
-			[]string{"", "2026-02-28", "2026-02-28T12:00:00", "2026-02-28 12:00:00Z", "2026-02-28T+1:00:00Z", "2026-02-28T24:00:00Z", "2026-02-28T12:60:00Z", "2026-02-28T12:00:00.Z", "2026-02-28T12:00:00+1:30", "2026-02-28T12:00:00+0130", "2026-02-28T12:00:00+01:300", "2026-02-28T12:00:60Z", "2026-02-30T12:00:00Z"}},
+			[]string{"", "example.com", "/a", "//example.com", "https://example.com/a b", "https://ex ample.com",
+				"https://example.com/ä", "https://example.com/%zz", "http://[::1", "a\nb:c", `https://example.com/\x`}},
+		{"date", []string{"2026-02-28", "2024-02-29"},
+			[]string{"", "2026-02-29", "2026-2-1", "26-02-01", "2026-02-01T", "2026-13-01", " 2026-02-01",
+				"２026-02-01"}},
+		{"date-time",
+			[]string{"2026-02-28T12:00:00Z", "2026-02-28t12:00:00.123z", "2026-02-28T12:00:00+01:30",
+				"2026-12-31T23:59:60Z"},
+			[]string{"", "2026-02-28", "2026-02-28T12:00:00", "2026-02-28 12:00:00Z", "2026-02-28T+1:00:00Z",
+				"2026-02-28T24:00:00Z", "2026-02-28T12:60:00Z", "2026-02-28T12:00:00.Z", "2026-02-28T12:00:00+1:30",
+				"2026-02-28T12:00:00+0130", "2026-02-28T12:00:00+01:300", "2026-02-28T12:00:60Z",
+				"2026-02-30T12:00:00Z"}},
 		{"hostname", nil, []string{"example.com"}},
 		{"", nil, []string{""}},
 	} {

@@ -15,10 +15,10 @@ import (
 	"github.com/parley-go/parley/internal/canon"
 )
 
-// Validate checks a document in canonical form, as [canon.JSON] makes it. That form has no duplicate names and no
-// number that takes long to compute with; how long and how deep the document may be is for who made the form to
-// decide. The error is an [*Error] that names the first offending place, in the order of names and indexes, and so
-// is the same every time.
+// Validate checks a document in canonical form, as [canon.JSON] makes it. That form has no
+// duplicate names and no number that takes long to compute with; how long and how deep the document
+// may be is for who made the form to decide. The error is an [*Error] that names the first
+// offending place, in the order of names and indexes, and so is the same every time.
 func (s *Schema) Validate(canonical json.RawMessage) error {
 	v, err := decode(canonical)
 	if err != nil {
@@ -51,7 +51,8 @@ func first(err *jsonschema.ValidationError) error {
 	return at(f.place, f.reason)
 }
 
-// collect descends where every cause must be mended. Of the branches of an anyOf one would do, so that none is told.
+// collect descends where every cause must be mended. Of the branches of an anyOf one would do, so
+// that none is told.
 func collect(err *jsonschema.ValidationError, found *[]finding) {
 	switch err.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
