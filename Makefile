@@ -19,6 +19,7 @@ help: ## list the targets
 
 .PHONY: demo
 demo: ## a tool that asks before it releases a service, in this terminal
+	@if [ -t 0 ]; then stty sane; fi # a demo that was killed leaves the terminal as it was
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && go build -o "$$dir/terminal" ./examples/terminal && \
 	{ "$$dir/terminal"; code=$$?; [ $$code -eq 130 ] || exit $$code; } # 130: stopped by Ctrl-C, which the demo invites to
 

@@ -74,7 +74,16 @@ func (g *Gate) verifyOne(q checkpoint.Question, payload json.RawMessage) (json.R
 	if err != nil {
 		return nil, "", invalid(err)
 	}
-	action, id, err := interrupt.Check(question, canonical)
+	var action interrupt.Action
+	var id string
+	err = safely(func() (err error) {
+		action, id, err = interrupt.Check(question, canonical)
+		return err
+	})
+	var panicked *PanicError
+	if errors.As(err, &panicked) {
+		return nil, "", notFitting(q.ID, "is not accepted").because(panicked)
+	}
 	if err == nil && id != "" && id != q.ID {
 		err = &interrupt.PayloadError{Type: q.Type, Path: "/interruptId", Reason: "is that of another question"}
 	}
@@ -191,7 +200,7 @@ func (f *Face) answer(ctx context.Context, a AnswerRequest) error {
 	who := Answerer{
 		Scope: a.Scope, SameScope: in.Scope == g.hash("scope", a.Scope), By: a.By, Face: f.name, Interaction: in.ID, Tool: in.Tool,
 	}
-	if err := g.opts.AuthorizeAnswer(ctx, who); err != nil {
+	if err := safely(func() error { return g.opts.AuthorizeAnswer(ctx, who) }); err != nil {
 		return fail(ErrUnauthorized, "the answer is not authorized").because(hideInterrupts(err))
 	}
 	if a.Round < 1 || a.Round > len(in.Rounds) {

@@ -21,7 +21,9 @@ type Call struct {
 	// StartID is a stable key for one piece of work, of the scope; empty for none. A call that
 	// comes again with it joins what it started.
 	StartID string
-	// Facilities are the ways in which this host can really ask. Without any, nothing is asked.
+	// Facilities are the ways in which this host can really ask; those of this request count, not
+	// those of an earlier one. Without any, nothing is asked: a tool that asks what the host cannot
+	// show ends with ErrConfirmationRequired.
 	Facilities []interrupt.Facility
 
 	// Token continues the interaction it was given out for. Answers answer the round of the token;

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -18,8 +19,11 @@ type Face struct {
 // NewFace returns a face with that name, which must not be empty. Two faces of one name are one to
 // a token.
 func (g *Gate) NewFace(name string) (*Face, error) {
-	if name == "" || len(name) > g.opts.Limits.Name {
-		return nil, fmt.Errorf("make face %.40q: the name must not be empty or longer than %d bytes", name, g.opts.Limits.Name)
+	if name == "" {
+		return nil, errors.New("make face: the name must not be empty")
+	}
+	if err := g.boundName("name", name); err != nil {
+		return nil, fmt.Errorf("make face %.40q: %w", name, err)
 	}
 	return &Face{gate: g, name: name, intake: newIntake()}, nil
 }

@@ -95,6 +95,9 @@ func (g *Gate) join(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("read ledger %x: its meta data is not of version 1", ledger.ID), err, member.Leave())
 	}
 	g.member, g.ledger, g.index = member, ledger.ID, meta.IndexKey
+	if ahead := g.now().Sub(g.opts.Now()); ahead > time.Minute {
+		g.log.WarnContext(ctx, "the store's time is ahead of this clock: deadlines are counted from it", "ahead", ahead)
+	}
 	return nil
 }
 

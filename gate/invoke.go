@@ -275,7 +275,7 @@ func (r *request) authorize(ctx context.Context, in *checkpoint.Interaction, rec
 			e.Answers[q.ID] = bytes.Clone(round.Answer.Payloads[i])
 		}
 	}
-	if err := r.tool.opts.Authorize(ctx, e); err != nil {
+	if err := safely(func() error { return r.tool.opts.Authorize(ctx, e) }); err != nil {
 		return fail(ErrUnauthorized, "tool %q is not authorized", in.Tool).because(hideInterrupts(err)).on(in.ID)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -32,9 +33,13 @@ func (r *request) makeRound(in *checkpoint.Interaction, asked interrupt.Classifi
 	keys := usedKeys(in)
 	size := len(r.args)
 	for i, q := range asked.Questions {
-		snapshot, err := interrupt.Snapshot(q)
+		var snapshot interrupt.Question
+		err := safely(func() (err error) {
+			snapshot, err = interrupt.Snapshot(q)
+			return err
+		})
 		if err != nil {
-			return checkpoint.Round{}, fail(ErrInvalidQuestion, "%v", err).because(hideInterrupts(err))
+			return checkpoint.Round{}, invalidQuestion(err)
 		}
 		question, e := r.makeQuestion(q, snapshot, keys)
 		if e != nil {
@@ -54,6 +59,16 @@ func (r *request) makeRound(in *checkpoint.Interaction, asked interrupt.Classifi
 	round.Digest = promptDigest(in, round.Questions)
 	round.Mint = r.mint(0)
 	return round, nil
+}
+
+// invalidQuestion tells what this module found, and nothing that application code said beside it.
+func invalidQuestion(err error) *Error {
+	e := fail(ErrInvalidQuestion, "the tool asked a question that cannot be shown").because(hideInterrupts(err))
+	var question *interrupt.QuestionError
+	if errors.As(err, &question) {
+		e.Message = question.Error()
+	}
+	return e
 }
 
 func (r *request) makeQuestion(q interrupt.Interrupt, s interrupt.Question, keys map[string]bool) (checkpoint.Question, *Error) {

@@ -43,8 +43,8 @@ func (f *Face) admit(ctx context.Context, call Call) (*request, error) {
 	if r.args, err = canon.JSON(call.Arguments, &canon.Limits{Bytes: g.opts.Limits.Arguments, Depth: g.opts.Limits.Depth}); err != nil {
 		return nil, fail(ErrInvalidArguments, "tool %q: %v", call.Tool, err)
 	}
-	if err := r.tool.schema.Validate(r.args); err != nil {
-		return nil, fail(ErrInvalidArguments, "tool %q: %v", call.Tool, err)
+	if err := r.tool.fits(r.args); err != nil {
+		return nil, err
 	}
 	r.scope = g.hash("scope", call.Scope)
 	r.sess = g.hash("session", call.Scope, call.Session)
@@ -102,7 +102,7 @@ func (g *Gate) granted(ctx context.Context, call Call) error {
 	if g.opts.Authorize == nil {
 		return nil
 	}
-	if err := g.opts.Authorize(ctx, call); err != nil {
+	if err := safely(func() error { return g.opts.Authorize(ctx, call) }); err != nil {
 		return fail(ErrUnauthorized, "the request is not authorized").because(hideInterrupts(err))
 	}
 	return nil
@@ -246,7 +246,7 @@ func (r *request) canShow(questions []checkpoint.Question) (outOfBand, ok bool) 
 func (r *request) needsPerson() *Error {
 	message := r.tool.opts.Guidance
 	if message == "" {
-		message = "a person has to be asked, and this host cannot"
+		message = "a person has to be asked, and this host cannot in the way that is needed"
 	}
 	e := fail(ErrConfirmationRequired, "%s", message)
 	e.Link = r.tool.opts.Link

@@ -13,13 +13,14 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// A PanicError is the private cause of a failure by panic.
+// A PanicError is the private cause where application code panicked: a handler, a type of question,
+// or a host's callback.
 type PanicError struct {
 	Value any
 	Stack []byte
 }
 
-func (e *PanicError) Error() string { return fmt.Sprintf("handler panicked: %v", e.Value) }
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // run runs the handler under the claim and records what came of it: rows H1 to H8. in is not
 // recorded yet where its revision is 0.
@@ -34,7 +35,11 @@ func (r *request) run(ctx context.Context, in *checkpoint.Interaction, recovery 
 		handler = r.tool.opts.Recover
 	}
 	run := r.resume(in, recovery)
-	result, err := dispatch(resume.With(ctx, run), handler, bytes.Clone(in.Arguments))
+	var result json.RawMessage
+	err := safely(func() (err error) {
+		result, err = handler(resume.With(ctx, run), bytes.Clone(in.Arguments))
+		return err
+	})
 	asked := run.End()
 	if err == nil {
 		return r.finish(ctx, in, result, asked)
@@ -77,14 +82,14 @@ func (r *request) resume(in *checkpoint.Interaction, recovery bool) *resume.Run 
 	return run
 }
 
-// dispatch calls application code. A panic of its is an error.
-func dispatch(ctx context.Context, handler Handler, arguments json.RawMessage) (result json.RawMessage, err error) {
+// safely calls application code. A panic of its is an error.
+func safely(call func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			result, err = nil, &PanicError{value, debug.Stack()}
+			err = &PanicError{value, debug.Stack()}
 		}
 	}()
-	return handler(ctx, arguments)
+	return call()
 }
 
 // failure is H4, or H5 for a question that was refused when it was asked. Only what the handler
@@ -92,7 +97,7 @@ func dispatch(ctx context.Context, handler Handler, arguments json.RawMessage) (
 func failure(err error) *Error {
 	var question *interrupt.QuestionError
 	if errors.As(err, &question) {
-		return fail(ErrInvalidQuestion, "%v", question).because(err)
+		return invalidQuestion(err)
 	}
 	e := fail(ErrFailed, "the tool failed").because(err)
 	var public *interrupt.Failure

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/parley-go/parley/internal/canon"
 	"github.com/parley-go/parley/internal/schema"
@@ -96,7 +97,29 @@ type Tool struct {
 	handler Handler
 	opts    ToolOptions
 	schema  *schema.Schema
-	err     error
+	// check reports arguments that the schema takes and the input type does not; nil: there are
+	// none.
+	check func(arguments json.RawMessage) error
+	err   error
+}
+
+// fits is check 3: the arguments, in canonical form, are the tool's.
+func (t *Tool) fits(arguments json.RawMessage) error {
+	if err := t.schema.Validate(arguments); err != nil {
+		return fail(ErrInvalidArguments, "tool %q: %v", t.name, err)
+	}
+	if t.check == nil {
+		return nil
+	}
+	if err := t.check(arguments); err != nil {
+		e := fail(ErrInvalidArguments, "tool %q: a value is out of its type's range", t.name).because(err)
+		var at *json.UnmarshalTypeError
+		if errors.As(err, &at) {
+			e.Message = fmt.Sprintf("tool %q: %s: out of the range of %v", t.name, at.Field, at.Type)
+		}
+		return e
+	}
+	return nil
 }
 
 // NewTool returns a tool with typed input and output. The schema of its arguments is inferred from
@@ -116,7 +139,7 @@ func NewTool[In, Out any](name string, handle func(ctx context.Context, in In) (
 		handler = func(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
 			var in In
 			if err := json.Unmarshal(arguments, &in); err != nil {
-				return nil, fmt.Errorf("read arguments: %w", err)
+				return nil, fmt.Errorf("read arguments: %w", err) // they were read once before, see check
 			}
 			out, err := handle(ctx, in)
 			if err != nil {
@@ -127,6 +150,7 @@ func NewTool[In, Out any](name string, handle func(ctx context.Context, in In) (
 	}
 	tool := NewRawTool(name, handler, &o)
 	tool.err = errors.Join(tool.err, err)
+	tool.check = func(arguments json.RawMessage) error { return json.Unmarshal(arguments, new(In)) }
 	return tool
 }
 
@@ -153,8 +177,12 @@ func (t *Tool) Options() ToolOptions { return t.opts.clone() }
 // Validate reports what is wrong with the tool.
 func (t *Tool) Validate() error {
 	switch {
-	case t.name == "":
-		return errors.New("tool: name must not be empty")
+	case t == nil:
+		return errors.New("tool: must not be nil")
+	case t.name == "" || !utf8.ValidString(t.name):
+		return fmt.Errorf("tool %q: name must be valid UTF-8 and not empty", t.name)
+	case !utf8.ValidString(t.opts.Revision):
+		return fmt.Errorf("tool %q: revision %q must be valid UTF-8", t.name, t.opts.Revision)
 	case t.handler == nil:
 		return fmt.Errorf("tool %q: handler must not be nil", t.name)
 	case t.err != nil:

@@ -115,6 +115,8 @@ func arrive(in *checkpoint.Interaction, a arrival) move {
 func again(in *checkpoint.Interaction, a arrival) move {
 	finished := in.Status == checkpoint.Finished
 	switch {
+	case finished && Code(in.Ending.Code).Decision(): // E2: a no began nothing that could be recovered
+		return move{then: refuse, code: ErrAlreadyCompleted}
 	case finished && in.Ending.Code == "" && in.Ending.Result != nil: // E1
 		return move{then: tellResult}
 	case a.replay == Recover: // A1

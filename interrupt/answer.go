@@ -1,6 +1,9 @@
 package interrupt
 
-import "bytes"
+import (
+	"bytes"
+	"errors"
+)
 
 // Check checks an answer against its question without changing the question. It returns what the
 // answer does, and the question id that stands in it, which may be empty. The error matches
@@ -43,10 +46,15 @@ func own(q Interrupt) bool {
 	return false
 }
 
+// asPayloadError makes the error of a type's own code one of this package. Only what the type says
+// is about the answer is told; anything else is private.
 func asPayloadError(typeName string, err error) error {
 	switch err.(type) {
 	case nil, *PayloadError, *QuestionError:
 		return err
 	}
-	return &PayloadError{typeName, "", err.Error()}
+	if errors.Is(err, ErrInvalidPayload) {
+		return &PayloadError{typeName, "", err.Error()}
+	}
+	return &privateError{&PayloadError{typeName, "", "is not accepted"}, err}
 }

@@ -54,6 +54,12 @@ func (e *PayloadError) Error() string { return describe("answer to "+e.Type, e.P
 // Unwrap returns ErrInvalidPayload.
 func (e *PayloadError) Unwrap() error { return ErrInvalidPayload }
 
+// A privateError is an error of this package with a cause that is not told.
+type privateError struct{ public, cause error }
+
+func (e *privateError) Error() string   { return e.public.Error() }
+func (e *privateError) Unwrap() []error { return []error{e.public, e.cause} }
+
 func describe(what, path, reason string) string {
 	if path == "" {
 		return what + ": " + reason

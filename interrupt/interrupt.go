@@ -3,6 +3,7 @@ package interrupt
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"time"
 
@@ -21,8 +22,9 @@ type Interrupt interface {
 	// Serialize returns the question, without any answer, as one JSON value. json.Unmarshal into
 	// the registered type reads it back.
 	Serialize() ([]byte, error)
-	// Return gives the question its answer. The payload is a JSON object; an error that matches
-	// [ErrInvalidPayload] means that the answer does not fit, and that nothing was changed.
+	// Return gives the question its answer. The payload is a JSON object. After an error nothing
+	// was changed; one that matches [ErrInvalidPayload] tells the person what does not fit, the
+	// text of any other stays with the host.
 	Return(payload []byte) error
 	// Error makes it an error. The text is for logs of the host and shows no answer.
 	Error() string
@@ -107,7 +109,10 @@ func Snapshot(q Interrupt) (Question, error) {
 	}
 	canonical, err := canon.JSON(body, &canon.Limits{Bytes: maxBody})
 	if err != nil {
-		return Question{}, asQuestionError(typeName, err)
+		return Question{}, &QuestionError{typeName, "", "does not serialize to JSON: " + err.Error()}
+	}
+	if _, err := Rehydrate(typeName, body); err != nil { // nobody could answer it
+		return Question{}, err
 	}
 	s := Question{Type: typeName, Body: body, Digest: canon.Digest(append([]byte(typeName+"\x00"), canonical...))}
 	if k, ok := q.(Keyed); ok {
@@ -132,10 +137,14 @@ func serialize(q any) ([]byte, error) {
 	return bytes.TrimSpace(buf.Bytes()), err
 }
 
-// asQuestionError keeps an error that already matches ErrInvalidQuestion.
+// asQuestionError makes the error of a type's own code one of this package. Only what the type says
+// is about the question is told; anything else is private.
 func asQuestionError(typeName string, err error) error {
 	if _, ok := err.(*QuestionError); ok {
 		return err
 	}
-	return &QuestionError{typeName, "", err.Error()}
+	if errors.Is(err, ErrInvalidQuestion) {
+		return &QuestionError{typeName, "", err.Error()}
+	}
+	return &privateError{&QuestionError{typeName, "", "cannot be shown"}, err}
 }

@@ -55,7 +55,7 @@ func Rehydrate(typeName string, body []byte) (Interrupt, error) {
 		return nil, &QuestionError{typeName, "", "type is not registered"}
 	}
 	if err := json.Unmarshal(body, q); err != nil {
-		return nil, &QuestionError{typeName, "", "cannot be read back: " + err.Error()}
+		return nil, &privateError{&QuestionError{typeName, "", "cannot be read back"}, err}
 	}
 	return q, nil
 }

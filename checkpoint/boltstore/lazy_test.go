@@ -2,6 +2,8 @@ package boltstore_test
 
 import (
 	"bytes"
+	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,18 +97,24 @@ func TestLargeLazyDoesNotWaitForTheDisk(t *testing.T) {
 	}
 	commit(t, s, first)
 	entered, release := blockCommits(s)
-	done := make(chan error)
-	go func() { done <- s.Commit(t.Context(), put(record(100, 1))) }()
+	release = sync.OnceFunc(release)
+	t.Cleanup(release) // before the store is closed, however the test ends
+	done := make(chan error, 1)
+	go func() { done <- s.Commit(context.Background(), put(record(100, 1))) }()
 	<-entered
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	for revision := range uint64(3) {
 		for n := range count {
-			commit(t, s, lazily(put(sized(record(n, revision+2), size))))
+			if err := s.Commit(ctx, lazily(put(sized(record(n, revision+2), size)))); err != nil {
+				t.Fatalf("commit of record %d: %v", n, err)
+			}
 		}
 	}
 	wantSized := func(s *boltstore.Store) {
 		t.Helper()
 		q := checkpoint.Query{}
-		for seen, pages := 0, 0; ; pages++ {
+		for seen := 0; ; {
 			page, err := s.List(t.Context(), q)
 			if err != nil || len(page.Records)*size > 8<<20+size {
 				t.Fatalf("list: %d records, error %v, want no more than fit into a page", len(page.Records), err)
