@@ -7,7 +7,7 @@
 // its context.
 //
 //	g, err := gate.Open(ctx, store, &gate.Options{Tools: []*gate.Tool{deploy}, Keys: keys})
-//	call := gate.Call{Tool: "deploy", Arguments: args, Scope: user, Session: window, Facilities: can}
+//	call := gate.Call{Tool: "deploy", Arguments: args, Scope: user, Session: s, Facilities: can}
 //	outcome, err := g.Invoke(ctx, call)
 //	if p := outcome.Prompt; p != nil {
 //		// put p.Questions to the person, then the same call again with p.Token and the answers

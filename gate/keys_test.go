@@ -44,7 +44,7 @@ func TestKeyFileIsMadeOnce(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	if left, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".parley-key-*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*.new-*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

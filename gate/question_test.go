@@ -250,6 +250,18 @@ func TestBadCalls(t *testing.T) {
 	effects.want(t, 0)
 }
 
+// R34: limits above the defaults hold everywhere that the bytes come by.
+func TestLargerLimits(t *testing.T) {
+	var effects counter
+	g := open(t, newMem(), gate.Options{
+		Tools: []*gate.Tool{deploy(&effects, nil)}, Limits: gate.Limits{Arguments: 4 << 20, Prompt: 8 << 20},
+	})
+	c := call("deploy", `{"service":"`+strings.Repeat("x", 3<<19)+`"}`)
+	if p := mustAsk(t, g, c); len(p.Arguments) < 3<<19 {
+		t.Errorf("%d bytes are shown", len(p.Arguments))
+	}
+}
+
 // Bad options and tools are told when the gate is opened.
 func TestBadOptions(t *testing.T) {
 	handler := func(context.Context, json.RawMessage) (json.RawMessage, error) { return nil, nil }

@@ -40,6 +40,9 @@ func (s *Store) Check(ctx context.Context) error {
 		if c.tables, err = tablesOf(tx); err != nil {
 			return &FileError{Path: s.path, Reason: Damaged, Err: err}
 		}
+		if err := c.tables.checkMeta(); err != nil {
+			c.add(&FileError{Path: s.path, Reason: Damaged, Err: err})
+		}
 		return c.run(ctx)
 	})
 }

@@ -23,6 +23,9 @@ func filled(t testing.TB) string {
 	t.Helper()
 	path := newPath(t)
 	s := open(t, path, nil)
+	if _, _, err := s.Join(t.Context(), checkpoint.Ledger{ID: [16]byte{1}, Meta: []byte("meta")}); err != nil {
+		t.Fatal(err)
+	}
 	for n := range 50 {
 		r := record(n, 1)
 		r.Start, r.Due = checkpoint.Hash{2, byte(n)}, time.UnixMilli(int64(n+1))
@@ -30,7 +33,9 @@ func filled(t testing.TB) string {
 	}
 	large := record(100, 1)
 	large.Data = bytes.Repeat([]byte("large"), 30_000)
-	commit(t, s, put(large))
+	last := put(large)
+	last.Time = time.Unix(1, 0)
+	commit(t, s, last)
 	shut(t, s)
 	// bbolt makes a file larger than it needs; the rest is left out, so that damage hits what is
 	// used.
@@ -56,6 +61,14 @@ func edit(t testing.TB, path string, change func(tx *bolt.Tx) error) {
 	if err := errors.Join(db.Update(change), db.Close()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// flip changes one bit of a value in the bucket meta.
+func flip(tx *bolt.Tx, key string) error {
+	meta := tx.Bucket([]byte("meta"))
+	value := bytes.Clone(meta.Get([]byte(key)))
+	value[len(value)/2] ^= 1
+	return meta.Put([]byte(key), value)
 }
 
 func TestUnusableFiles(t *testing.T) {
@@ -94,6 +107,14 @@ func TestUnusableFiles(t *testing.T) {
 			edit(t, path, func(tx *bolt.Tx) error {
 				return tx.Bucket([]byte("meta")).Put([]byte("version"), binary.BigEndian.AppendUint32(nil, 2))
 			})
+		}},
+		{"a damaged ledger", boltstore.Damaged, func(t *testing.T, path string) {
+			write(t, path, whole)
+			edit(t, path, func(tx *bolt.Tx) error { return flip(tx, "ledger") })
+		}},
+		{"a damaged clock", boltstore.Damaged, func(t *testing.T, path string) {
+			write(t, path, whole)
+			edit(t, path, func(tx *bolt.Tx) error { return flip(tx, "floor") })
 		}},
 		{"zeros behind the meta pages", boltstore.Damaged, func(t *testing.T, path string) {
 			write(t, path, append(bytes.Clone(whole[:8192]), make([]byte, len(whole)-8192)...))

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"slices"
 	"time"
 
@@ -19,8 +20,8 @@ const formatVersion = 1
 var (
 	keyFormat  = []byte("format")  // formatName
 	keyVersion = []byte("version") // 4 bytes, big endian
-	keyLedger  = []byte("ledger")  // id 16, then its meta
-	keyFloor   = []byte("floor")   // Unix seconds 8, nanoseconds 4, big endian
+	keyLedger  = []byte("ledger")  // id 16, then its meta; sealed
+	keyFloor   = []byte("floor")   // Unix seconds 8, nanoseconds 4, big endian; sealed
 
 	formatName = []byte("parley ledger")
 )
@@ -55,7 +56,11 @@ func checkFormat(path string, tx *bolt.Tx) error {
 	if v := binary.BigEndian.Uint32(version); v > formatVersion {
 		return fail(Newer, "version %d, this program knows %d", v, formatVersion)
 	}
-	if _, err := tablesOf(tx); err != nil {
+	t, err := tablesOf(tx)
+	if err != nil {
+		return fail(Damaged, "%w", err)
+	}
+	if err := t.checkMeta(); err != nil {
 		return fail(Damaged, "%w", err)
 	}
 	return tx.ForEach(func(name []byte, _ *bolt.Bucket) error {
@@ -66,11 +71,18 @@ func checkFormat(path string, tx *bolt.Tx) error {
 	})
 }
 
+// checkMeta reports what of the bucket meta cannot be read.
+func (t *tables) checkMeta() error {
+	_, errLedger := t.ledger()
+	_, errFloor := t.floor()
+	return errors.Join(errLedger, errFloor)
+}
+
 // ledger returns a copy of the stored ledger, or nil.
 func (t *tables) ledger() (*checkpoint.Ledger, error) {
-	value := t.meta.Get(keyLedger)
-	if value == nil {
-		return nil, nil
+	value, err := t.unseal(keyLedger)
+	if value == nil || err != nil {
+		return nil, err
 	}
 	l := &checkpoint.Ledger{}
 	if len(value) < len(l.ID) {
@@ -81,14 +93,14 @@ func (t *tables) ledger() (*checkpoint.Ledger, error) {
 }
 
 func (t *tables) putLedger(l *checkpoint.Ledger) error {
-	return t.meta.Put(keyLedger, append(bytes.Clone(l.ID[:]), l.Meta...))
+	return t.seal(keyLedger, append(bytes.Clone(l.ID[:]), l.Meta...))
 }
 
 // floor returns the latest time that was committed, or the zero time.
 func (t *tables) floor() (time.Time, error) {
-	value := t.meta.Get(keyFloor)
-	if value == nil {
-		return time.Time{}, nil
+	value, err := t.unseal(keyFloor)
+	if value == nil || err != nil {
+		return time.Time{}, err
 	}
 	if len(value) != 12 {
 		return time.Time{}, fmt.Errorf("read clock floor: %d bytes", len(value))
@@ -98,5 +110,24 @@ func (t *tables) floor() (time.Time, error) {
 
 func (t *tables) putFloor(floor time.Time) error {
 	value := binary.BigEndian.AppendUint64(nil, uint64(floor.Unix()))
-	return t.meta.Put(keyFloor, binary.BigEndian.AppendUint32(value, uint32(floor.Nanosecond())))
+	return t.seal(keyFloor, binary.BigEndian.AppendUint32(value, uint32(floor.Nanosecond())))
+}
+
+// seal writes a value of the bucket meta with its checksum: one damaged byte in the ledger would
+// make every start ID a new one.
+func (t *tables) seal(key, value []byte) error {
+	return t.meta.Put(key, binary.BigEndian.AppendUint32(value, crc32.Checksum(value, castagnoli)))
+}
+
+// unseal returns a value that seal wrote, or nil where there is none.
+func (t *tables) unseal(key []byte) ([]byte, error) {
+	stored := t.meta.Get(key)
+	if stored == nil {
+		return nil, nil
+	}
+	n := len(stored) - 4
+	if n < 0 || crc32.Checksum(stored[:n], castagnoli) != binary.BigEndian.Uint32(stored[n:]) {
+		return nil, fmt.Errorf("read %s: its checksum is wrong", key)
+	}
+	return stored[:n], nil
 }

@@ -27,8 +27,8 @@ func refuse(at jsontext.Pointer, reason string) error {
 	return &Error{Path: Clip(string(at), 256), Reason: reason}
 }
 
-// translate turns the tokenizer's error into one of this package. The tokenizer's reasons are short
-// and quote at most a character or an escape sequence.
+// translate turns the tokenizer's error into one of this package. The tokenizer's own reasons are
+// not used: they quote what stands there, which can be part of an answer.
 func translate(err error) error {
 	if errors.Is(err, io.EOF) {
 		return &Error{Reason: "no value"}
@@ -38,8 +38,6 @@ func translate(err error) error {
 		return &Error{Reason: "not readable"}
 	}
 	switch syntactic.Err {
-	case nil:
-		return refuse(syntactic.JSONPointer, "not well formed")
 	case io.ErrUnexpectedEOF:
 		return refuse(syntactic.JSONPointer, "unexpected end")
 	case jsontext.ErrDuplicateName:
@@ -47,5 +45,5 @@ func translate(err error) error {
 	case jsontext.ErrNonStringName:
 		return refuse(syntactic.JSONPointer, "name is not a string")
 	}
-	return refuse(syntactic.JSONPointer, Clip(syntactic.Err.Error(), 256))
+	return refuse(syntactic.JSONPointer, "not well formed")
 }

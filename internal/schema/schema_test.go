@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -427,4 +428,38 @@ func ExampleSchema_Validate() {
 	// <nil>
 	// /replicas: must be at most 255
 	// /service: is required
+}
+
+// Types that read their own JSON or text are not taken for their kind.
+func TestInferOwnForms(t *testing.T) {
+	type input struct {
+		Raw   json.RawMessage `json:"raw"`
+		Bytes []byte          `json:"bytes"`
+		Addr  netip.Addr      `json:"addr"`
+		Addrs []netip.Addr    `json:"addrs,omitempty"`
+		When  time.Time       `json:"when"`
+	}
+	raw, err := schema.For[input]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := schema.Compile(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := json.Marshal(input{
+		Raw: json.RawMessage(`{"x":[1]}`), Bytes: []byte("hello"), Addr: netip.MustParseAddr("::1"), When: time.Unix(0, 0).UTC(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Validate(good); err != nil {
+		t.Errorf("%s: %v", good, err)
+	}
+	for _, bad := range []string{`{"raw":1,"bytes":[1],"addr":"::1","when":"2026-01-01T00:00:00Z"}`, `{"raw":1,"bytes":"","addr":{},"when":"2026-01-01T00:00:00Z"}`,
+		`{"raw":1,"bytes":"","addr":"::1","when":"today"}`} {
+		if err := s.Validate(json.RawMessage(bad)); err == nil {
+			t.Errorf("%s is valid", bad)
+		}
+	}
 }
