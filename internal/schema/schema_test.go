@@ -33,7 +33,7 @@ func TestFor(t *testing.T) {
 			`{"type":"object","properties":{"service":{"type":"string","description":"name of the service"},` +
 				`"replicas":{"type":["null","integer"],"minimum":0,"maximum":255},"tags":{"type":["null","array"],` +
 				`"items":{"type":"string"}},` +
-				`"at":{"type":"string"}},"required":["service"],"additionalProperties":false}`},
+				`"at":{"type":"string","format":"date-time"}},"required":["service"],"additionalProperties":false}`},
 		{"empty struct", schema.For[struct{}], `{"type":"object","additionalProperties":false}`},
 		{"map", schema.For[map[string]int], `{"type":"object","additionalProperties":{"type":"integer"}}`},
 	} {
