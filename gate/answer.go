@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"math"
 
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/internal/canon"
@@ -129,7 +130,7 @@ func complete(canonical []byte, id string, action interrupt.Action) (json.RawMes
 	if err != nil {
 		return nil, err
 	}
-	return canon.JSON(whole, &canon.Limits{Bytes: len(whole)})
+	return canon.JSON(whole, &canon.Limits{Bytes: len(whole), Depth: math.MaxInt}) // both were bounded before
 }
 
 // digestAll is the digest of a list of canonical values.

@@ -92,8 +92,8 @@ func bounded(ctx context.Context, f func(ctx context.Context) error) error {
 	return f(ctx)
 }
 
-// mark records an ending. It is visible at once and durable with a later commit; nobody waits for
-// it (R25). Only where the claim was lost does it matter to the caller.
+// mark records an ending. It is visible at once and durable with a later commit; nobody waits for it
+// (R25). Only where the claim was lost does it matter to the caller.
 func (g *Gate) mark(ctx context.Context, prev, next *checkpoint.Interaction) verdict {
 	batch, err := g.batch(prev, next)
 	if err != nil {
@@ -116,6 +116,20 @@ func (g *Gate) markBatch(ctx context.Context, batch *checkpoint.Batch) verdict {
 	return v
 }
 
+// note writes down what every access can see for itself (X1, X3): whoever comes next does it again
+// where it fails.
+func (g *Gate) note(ctx context.Context, prev, next *checkpoint.Interaction) {
+	batch, err := g.batch(prev, next)
+	if err == nil {
+		batch.Lazy = true
+		_, err = g.write(ctx, batch)
+	}
+	var changed *checkpoint.ConflictError
+	if err != nil && !errors.As(err, &changed) {
+		g.log.WarnContext(ctx, "state not recorded", "interaction", next.ID, "status", next.Status, "error", err)
+	}
+}
+
 // owed keeps the marks that the store refused for a passing reason.
 type owed struct {
 	mu      sync.Mutex
@@ -133,17 +147,24 @@ func (o *owed) add(batch *checkpoint.Batch) {
 	}
 }
 
-func (o *owed) take() []*checkpoint.Batch {
+// next takes the oldest out, or nil.
+func (o *owed) next() *checkpoint.Batch {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	batches := o.batches
-	o.batches = nil
-	return batches
+	if len(o.batches) == 0 {
+		return nil
+	}
+	batch := o.batches[0]
+	o.batches = o.batches[1:]
+	return batch
 }
 
-// pay writes the marks that are owed.
+// pay writes some of the marks that are owed, until one is refused again.
 func (g *Gate) pay(ctx context.Context) {
-	for _, batch := range g.owed.take() {
-		g.markBatch(ctx, batch)
+	for range sweepPage {
+		batch := g.owed.next()
+		if batch == nil || g.markBatch(ctx, batch) == unknown {
+			return
+		}
 	}
 }

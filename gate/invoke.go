@@ -21,12 +21,7 @@ import (
 // handler runs. Every request may be repeated: the same token with the same answer leads to where
 // the interaction stands, and never to an ordinary second run. Cancelling ctx cancels the handler's
 // context, and nothing that is being recorded.
-func (f *Face) Invoke(ctx context.Context, call Call) (Outcome, error) {
-	return f.invoke(ctx, call, false)
-}
-
-// invoke is Invoke; joining says that the call begins nothing new.
-func (f *Face) invoke(ctx context.Context, call Call, joining bool) (outcome Outcome, err error) {
+func (f *Face) Invoke(ctx context.Context, call Call) (outcome Outcome, err error) {
 	ctx, done, err := f.enter(ctx)
 	if err != nil {
 		return Outcome{}, err
@@ -37,7 +32,6 @@ func (f *Face) invoke(ctx context.Context, call Call, joining bool) (outcome Out
 	if err != nil {
 		return Outcome{}, err
 	}
-	r.joining = joining
 	f.gate.sweep(ctx)
 	err = restarting(func() error {
 		outcome, err = r.serve(ctx)
@@ -110,7 +104,11 @@ func (r *request) decide(ctx context.Context, in *checkpoint.Interaction, round 
 		round: round, replay: r.tool.opts.Replay, owner: g.member.Owner(), now: now, lookAgain: now.Add(r.patience()),
 	}
 	var err error
+	changed := fail(ErrRevisionChanged, "tool %q changed since it asked", in.Tool).on(in.ID)
 	if len(r.call.Answers) > 0 {
+		if in.Rounds[round-1].Answer == nil && !r.tool.accepts(in.ToolRevision) {
+			return move{}, changed
+		}
 		if a.answer, err = g.verify(in, round, r.call.Answers); err != nil {
 			return move{}, err
 		}
@@ -126,7 +124,7 @@ func (r *request) decide(ctx context.Context, in *checkpoint.Interaction, round 
 	}
 	m := arrive(in, a)
 	if m.usesTool() && !r.tool.accepts(in.ToolRevision) {
-		return move{}, fail(ErrRevisionChanged, "tool %q changed since it asked", in.Tool).on(in.ID)
+		return move{}, changed
 	}
 	return m, nil
 }
@@ -169,6 +167,9 @@ func (r *request) perform(ctx context.Context, in *checkpoint.Interaction, m mov
 		if outOfBand, ok = r.canShow(recorded.Last().Questions); !ok {
 			return Outcome{}, r.needsPerson()
 		}
+	}
+	if m.then == runHandler && !r.hasFacilities() {
+		return Outcome{}, r.needsPerson()
 	}
 	if err := r.authorize(ctx, recorded, m.then == runRecovery); err != nil {
 		return Outcome{}, err
@@ -214,9 +215,6 @@ func (r *request) record(ctx context.Context, in, next *checkpoint.Interaction) 
 // fresh is a call without an interaction: rows F1 and F2.
 func (r *request) fresh(ctx context.Context) (Outcome, error) {
 	g := r.gate
-	if r.joining {
-		return Outcome{}, startUnknown(r.call.StartID)
-	}
 	if !r.hasFacilities() {
 		return Outcome{}, r.needsPerson()
 	}
@@ -250,7 +248,8 @@ func (r *request) fresh(ctx context.Context) (Outcome, error) {
 	return r.run(ctx, m.next, false)
 }
 
-// hasFacilities is the last part of check 3: what the tool cannot do without.
+// hasFacilities says whether the call has what the tool cannot do without, before its handler runs
+// (R13).
 func (r *request) hasFacilities() bool {
 	for _, needed := range r.tool.opts.Needs {
 		if _, ok := r.canShow([]checkpoint.Question{{Type: string(needed)}}); !ok {
@@ -292,10 +291,7 @@ func answeredRounds(in *checkpoint.Interaction) int {
 
 // refused says a row's code in words.
 func refused(m move, in *checkpoint.Interaction, startID string) *Error {
-	key := "look the work up under the application's own key"
-	if startID != "" {
-		key += ", start id " + strconv.Quote(startID)
-	}
+	key := ownKey(startID)
 	e := fail(m.code, "the round has another answer")
 	switch m.code {
 	case ErrBusy:
@@ -311,6 +307,15 @@ func refused(m move, in *checkpoint.Interaction, startID string) *Error {
 		e.Ended = Code(in.Ending.Code)
 	}
 	return e.on(in.ID)
+}
+
+// ownKey tells somebody who cannot go on here where to look (R36).
+func ownKey(startID string) string {
+	key := "look the work up under the application's own key"
+	if startID != "" {
+		key += ", start id " + strconv.Quote(startID)
+	}
+	return key
 }
 
 // completed says how the work ended that is done.
@@ -336,7 +341,7 @@ func startUnknown(startID string) *Error {
 // so.
 func (g *Gate) expired(ctx context.Context, in *checkpoint.Interaction, now time.Time) *Error {
 	if waiting(in.Status) && past(in.Last().Deadline, now) && !g.opts.ReadOnly {
-		g.mark(ctx, in, expire(in, now, g.opts.Retention))
+		g.note(ctx, in, expire(in, now, g.opts.Retention))
 	}
-	return fail(ErrExpired, "the time to answer is over").on(in.ID)
+	return fail(ErrExpired, "the time to answer is over: %s", ownKey("")).on(in.ID)
 }

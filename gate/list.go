@@ -58,6 +58,9 @@ func (f *Face) List(ctx context.Context, q ListQuery) (ListPage, error) {
 	}
 	defer done()
 	g := f.gate
+	if err := g.boundName("scope", q.Scope); err != nil {
+		return ListPage{}, err
+	}
 	query := checkpoint.Query{Statuses: q.Statuses, After: q.After, Limit: q.Limit}
 	switch {
 	case q.AllScopes && q.Scope != "":
@@ -96,6 +99,12 @@ func (f *Face) Inspect(ctx context.Context, scope, startID string) (Summary, err
 	g := f.gate
 	if scope == "" {
 		return Summary{}, fail(ErrUnauthorized, "the host names no scope")
+	}
+	if err := g.boundName("scope", scope); err != nil {
+		return Summary{}, err
+	}
+	if err := g.boundName("start id", startID); err != nil {
+		return Summary{}, err
 	}
 	if startID == "" {
 		return Summary{}, fail(ErrStartUnknown, "the start id is empty")
@@ -147,7 +156,7 @@ func (g *Gate) summary(record checkpoint.Record) Summary {
 		s.Status = checkpoint.Expired
 	}
 	s.GoesOn = !s.Status.Ended() || in.Status != checkpoint.Finished && s.Status != checkpoint.Expired && g.mayRunAgain(in)
-	if in.Ending != nil {
+	if in.Ending != nil && s.Status.Ended() { // else it is that of an earlier attempt
 		s.Code, s.Message = Code(in.Ending.Code), in.Ending.Message
 	}
 	return s

@@ -41,7 +41,7 @@ func (r *request) makeRound(in *checkpoint.Interaction, asked interrupt.Classifi
 		if err != nil {
 			return checkpoint.Round{}, invalidQuestion(err)
 		}
-		question, e := r.makeQuestion(q, snapshot, keys)
+		question, e := r.makeQuestion(snapshot, keys)
 		if e != nil {
 			return checkpoint.Round{}, e
 		}
@@ -71,7 +71,9 @@ func invalidQuestion(err error) *Error {
 	return e
 }
 
-func (r *request) makeQuestion(q interrupt.Interrupt, s interrupt.Question, keys map[string]bool) (checkpoint.Question, *Error) {
+// makeQuestion checks and filters what was snapshotted, read back by its type: the value that the
+// handler raised may be another type that embeds it, or change meanwhile.
+func (r *request) makeQuestion(s interrupt.Question, keys map[string]bool) (checkpoint.Question, *Error) {
 	limits := r.gate.opts.Limits
 	none := checkpoint.Question{}
 	if len(s.Key) > limits.Name || !utf8.ValidString(s.Key) {
@@ -83,12 +85,18 @@ func (r *request) makeQuestion(q interrupt.Interrupt, s interrupt.Question, keys
 	if s.Key != "" {
 		keys[s.Type+"\x00"+s.Key] = true
 	}
+	q, err := interrupt.Rehydrate(s.Type, s.Body)
+	if v, ok := q.(interrupt.Validator); ok && err == nil {
+		err = safely(v.Validate)
+	}
+	if err != nil {
+		return none, invalidQuestion(err)
+	}
 	body := s.Body
 	if n := options(q); n > limits.Options {
 		return none, fail(ErrInvalidQuestion, "%s question: it has %d options, the limit is %d", s.Type, n, limits.Options)
 	}
 	if permission, ok := q.(*interrupt.ToolPermissionInterrupt); ok {
-		var err error
 		if body, err = onceOnly(permission); err != nil {
 			return none, fail(ErrInvalidQuestion, "%v", err)
 		}

@@ -22,8 +22,6 @@ type request struct {
 	scope checkpoint.Hash
 	sess  checkpoint.Hash
 	start checkpoint.Hash // zero: no start ID
-	// joining: the call is to begin nothing new.
-	joining bool
 }
 
 // admit makes checks 1 to 3.
@@ -36,15 +34,21 @@ func (f *Face) admit(ctx context.Context, call Call) (*request, error) {
 		return nil, err
 	}
 	r := &request{Face: f, call: call, tool: g.tools[call.Tool]}
+	if r.tool == nil && call.Token != "" {
+		return nil, r.invalid(ctx, "tool", checkpoint.ID{})
+	}
 	if r.tool == nil {
 		return nil, fail(ErrUnknownTool, "there is no tool %.64q", call.Tool)
 	}
 	var err error
-	if r.args, err = canon.JSON(call.Arguments, &canon.Limits{Bytes: g.opts.Limits.Arguments, Depth: g.opts.Limits.Depth}); err != nil {
+	limits := &canon.Limits{Bytes: g.opts.Limits.Arguments, Depth: g.opts.Limits.Depth}
+	if r.args, err = canon.JSON(call.Arguments, limits); err != nil {
 		return nil, fail(ErrInvalidArguments, "tool %q: %v", call.Tool, err)
 	}
-	if err := r.tool.fits(r.args); err != nil {
-		return nil, err
+	if call.Token == "" { // a token's are compared with those that it was made for
+		if err := r.tool.fits(r.args); err != nil {
+			return nil, err
+		}
 	}
 	r.scope = g.hash("scope", call.Scope)
 	r.sess = g.hash("session", call.Scope, call.Session)
@@ -177,16 +181,16 @@ func (r *request) mismatch(in *checkpoint.Interaction, name tokenName) string {
 	case round.Digest != promptDigest(in, round.Questions):
 		return "prompt digest"
 	}
-	// A later round that is open may have been taken over by another session or face (P1m).
-	if last := in.Last(); in.Status == checkpoint.Open && (last.Mint.Face != r.name || last.Mint.Session != r.sess) {
-		return "session or face of the open round"
+	// A later round may have been taken over by another session or face (P1m).
+	if last := in.Last(); last.Mint.Face != r.name || last.Mint.Session != r.sess {
+		return "session or face of the latest round"
 	}
 	return ""
 }
 
 // invalid is the one answer to every token that is not good. The true cause goes to the host's log.
 func (r *request) invalid(ctx context.Context, cause string, id checkpoint.ID) error {
-	r.gate.log.WarnContext(ctx, "continuation refused", "cause", cause, "tool", r.tool.name, "face", r.name, "interaction", id)
+	r.gate.log.WarnContext(ctx, "continuation refused", "cause", cause, "tool", r.call.Tool, "face", r.name, "interaction", id)
 	return fail(ErrInvalidContinuation, "the token is not good for this request")
 }
 

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 
 	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/internal/canon"
 	"github.com/parley-go/parley/internal/resume"
 	"github.com/parley-go/parley/interrupt"
 )
@@ -36,15 +37,18 @@ func (r *request) run(ctx context.Context, in *checkpoint.Interaction, recovery 
 	}
 	run := r.resume(in, recovery)
 	var result json.RawMessage
+	var c interrupt.Classification
 	err := safely(func() (err error) {
 		result, err = handler(resume.With(ctx, run), bytes.Clone(in.Arguments))
+		if err != nil {
+			c = interrupt.Classify(err) // which calls methods of the handler's errors
+		}
 		return err
 	})
 	asked := run.End()
 	if err == nil {
 		return r.finish(ctx, in, result, asked)
 	}
-	c := interrupt.Classify(err)
 	switch c.Kind {
 	case interrupt.KindPrompt:
 		return r.prompted(ctx, in, c, recovery)
@@ -92,6 +96,9 @@ func safely(call func() error) (err error) {
 	return call()
 }
 
+// maxPublic bounds the words and the link that a failure makes public, in bytes (R34).
+const maxPublic = 4 << 10
+
 // failure is H4, or H5 for a question that was refused when it was asked. Only what the handler
 // itself made public is told.
 func failure(err error) *Error {
@@ -101,8 +108,8 @@ func failure(err error) *Error {
 	}
 	e := fail(ErrFailed, "the tool failed").because(err)
 	var public *interrupt.Failure
-	if errors.As(err, &public) {
-		e.Message, e.Link = public.Text, public.Link
+	if errors.As(err, &public) && public != nil {
+		e.Message, e.Link = canon.Clip(public.Text, maxPublic), canon.Clip(public.Link, maxPublic)
 	}
 	return e
 }
@@ -201,5 +208,5 @@ func (r *request) markEnding(ctx context.Context, in *checkpoint.Interaction, en
 
 // lost is H8: the claim was lost while the handler ran.
 func lost(in *checkpoint.Interaction, cause error) *Error {
-	return fail(ErrOutcomeUnknown, "the right to run the tool was lost while it ran").on(in.ID).because(cause)
+	return fail(ErrOutcomeUnknown, "the right to run the tool was lost while it ran: %s", ownKey("")).on(in.ID).because(cause)
 }

@@ -46,7 +46,7 @@ func (g *Gate) sweepOne(ctx context.Context, record checkpoint.Record) {
 	}
 	switch {
 	case waiting(in.Status): // X1
-		g.mark(ctx, in, expire(in, now, g.opts.Retention))
+		g.note(ctx, in, expire(in, now, g.opts.Retention))
 	case !in.Status.Ended(): // X2, X3
 		release, ok := g.claims.hold(in.ID)
 		if !ok {
@@ -54,7 +54,7 @@ func (g *Gate) sweepOne(ctx context.Context, record checkpoint.Record) {
 		}
 		defer release()
 		if held, err := g.claimHeld(ctx, in, true); err == nil && !held {
-			g.mark(ctx, in, abandon(in, now, g.opts.Retention))
+			g.note(ctx, in, abandon(in, now, g.opts.Retention))
 		}
 	case in.Start.IsZero(): // X4
 		batch := &checkpoint.Batch{Time: now, Owner: g.member.Owner(), Lazy: true}

@@ -23,11 +23,14 @@ func (f *Face) Wait(ctx context.Context, call Call) (Outcome, error) {
 	if call.Token == "" && call.StartID == "" {
 		return Outcome{}, fail(ErrInvalidContinuation, "wait needs a token or a start id")
 	}
+	round, err := f.waitedFor(ctx, call)
+	if err != nil {
+		return Outcome{}, err
+	}
 	w := watch{store: f.gate.store}
 	defer w.end()
-	round := 0 // the one that is waited for
 	for {
-		outcome, err := f.invoke(ctx, call, true)
+		outcome, err := f.Invoke(ctx, call)
 		var e *Error
 		switch {
 		case errors.As(err, &e) && e.Code == ErrBusy:
@@ -49,6 +52,21 @@ func (f *Face) Wait(ctx context.Context, call Call) (Outcome, error) {
 		}
 		w.end()
 	}
+}
+
+// waitedFor is the round whose answer the call waits for. 0: there is none yet, so that any prompt is
+// a new one.
+func (f *Face) waitedFor(ctx context.Context, call Call) (int, error) {
+	if call.Token != "" {
+		// A token that is not good is refused by the first look.
+		name, _ := f.gate.ring.Load().open(f.gate.ledger, call.Token)
+		return name.round, nil
+	}
+	s, err := f.Inspect(ctx, call.Scope, call.StartID)
+	if err != nil || s.Prompt == nil {
+		return 0, err
+	}
+	return s.Prompt.Round, nil
 }
 
 // A watch is for one interaction, where the store can watch.

@@ -145,6 +145,9 @@ type Failure struct {
 }
 
 func (f *Failure) Error() string {
+	if f == nil {
+		return "failure without words"
+	}
 	if f.Err == nil {
 		return f.Text
 	}
@@ -152,4 +155,9 @@ func (f *Failure) Error() string {
 }
 
 // Unwrap returns the private cause.
-func (f *Failure) Unwrap() error { return f.Err }
+func (f *Failure) Unwrap() error {
+	if f == nil {
+		return nil
+	}
+	return f.Err
+}

@@ -62,7 +62,7 @@ func (u *URLInterrupt) Validate() error {
 	}
 	parsed, err := url.Parse(u.URL)
 	switch {
-	case err != nil:
+	case err != nil, !utf8.ValidString(u.URL):
 		return &QuestionError{TypeURL, "/url", "is not a URL"}
 	case parsed.Scheme != "https":
 		return &QuestionError{TypeURL, "/url", "must be absolute and of scheme https, without exception for loopback"}
