@@ -92,8 +92,8 @@ func bounded(ctx context.Context, f func(ctx context.Context) error) error {
 	return f(ctx)
 }
 
-// mark records an ending. It is visible at once and durable with a later commit; nobody waits for it
-// (R25). Only where the claim was lost does it matter to the caller.
+// mark records an ending. It is visible at once and durable with a later commit; nobody waits for
+// it (R25). Only where the claim was lost does it matter to the caller.
 func (g *Gate) mark(ctx context.Context, prev, next *checkpoint.Interaction) verdict {
 	batch, err := g.batch(prev, next)
 	if err != nil {

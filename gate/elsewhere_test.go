@@ -158,6 +158,45 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// R24: Wait waits for the round of its token, or for the one that is open when it begins: a later
+// prompt is returned at once, not waited for.
+func TestWaitAcrossRounds(t *testing.T) {
+	for _, start := range []string{"", "work"} {
+		synctest.Test(t, func(t *testing.T) {
+			var runs, effects counter
+			g := open(t, memstore.New(), gate.Options{Tools: []*gate.Tool{twoRounds(&runs, &effects, nil)}, PollInterval: time.Minute})
+			c := call("tool", `{}`)
+			c.StartID = start
+			p1 := mustAsk(t, g, c)
+			mustAnswer(t, g, p1, `{"selectionIdx":0}`) // before anybody waits
+			look := c
+			if start == "" {
+				look.Token = p1.Token
+			}
+			began := time.Now()
+			outcome, err := g.Wait(t.Context(), look)
+			if err != nil || outcome.Prompt == nil || outcome.Prompt.Round != 2 || time.Since(began) > time.Second {
+				t.Fatalf("start id %q: %+v, %v after %v", start, outcome, err, time.Since(began))
+			}
+			done := make(chan gate.Outcome, 1)
+			look.Token = outcome.Prompt.Token
+			go func() {
+				outcome, err := g.Wait(context.Background(), look)
+				if err != nil {
+					t.Error(err)
+				}
+				done <- outcome
+			}()
+			synctest.Wait()
+			mustAnswer(t, g, outcome.Prompt, allow)
+			if outcome := <-done; string(outcome.Result) != `"done"` {
+				t.Errorf("%+v", outcome)
+			}
+			effects.want(t, 1)
+		})
+	}
+}
+
 // Wait ends with the deadline, with its context, and with the gate, and says which.
 func TestWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

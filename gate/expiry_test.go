@@ -24,7 +24,7 @@ func TestDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var effects counter
 			clock := newClock()
-			g := open(t, newMem(), gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Now: clock.Now})
+			g := open(t, blindMem(), gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Now: clock.Now})
 			c := call("deploy", `{"service":"api"}`)
 			p := mustAsk(t, g, c)
 			if want := clock.Now().Add(10 * time.Minute); !p.Expires.Equal(want) {
@@ -90,7 +90,7 @@ func TestLifetimes(t *testing.T) {
 func TestLaterPromptDoesNotExtend(t *testing.T) {
 	clock := newClock()
 	second := time.Duration(0)
-	g := open(t, newMem(), gate.Options{Now: clock.Now, Tools: []*gate.Tool{raw("tool", func(ctx context.Context) (any, error) {
+	g := open(t, blindMem(), gate.Options{Now: clock.Now, Tools: []*gate.Tool{raw("tool", func(ctx context.Context) (any, error) {
 		if _, err := interrupt.Ask(ctx, choose("a", "b")); err != nil {
 			return nil, err
 		}
@@ -121,7 +121,7 @@ func TestLaterPromptDoesNotExtend(t *testing.T) {
 func TestClockStepsBack(t *testing.T) {
 	var effects counter
 	clock := newClock()
-	store := newMem()
+	store := blindMem()
 	tools := gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Now: clock.Now}
 	g := open(t, store, tools)
 	c := call("deploy", `{"service":"api"}`)
@@ -138,7 +138,7 @@ func TestClockStepsBack(t *testing.T) {
 func TestApprovalExpires(t *testing.T) {
 	var effects counter
 	clock := newClock()
-	g := open(t, newMem(), gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Now: clock.Now})
+	g := open(t, blindMem(), gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Now: clock.Now})
 	c := call("deploy", `{"service":"api"}`)
 	p := mustAsk(t, g, c)
 	mustAnswer(t, g, p, allow)
@@ -153,7 +153,7 @@ func TestDeadlinePassesDuringAuthorization(t *testing.T) {
 	var effects counter
 	clock := newClock()
 	slow := time.Duration(0)
-	g := open(t, newMem(), gate.Options{Now: clock.Now, Tools: []*gate.Tool{deploy(&effects, &gate.ToolOptions{
+	g := open(t, blindMem(), gate.Options{Now: clock.Now, Tools: []*gate.Tool{deploy(&effects, &gate.ToolOptions{
 		Authorize: func(context.Context, gate.Execution) error {
 			clock.add(slow)
 			return nil

@@ -22,6 +22,7 @@ type faulty struct {
 	// fault is asked for every commit, where it is set: before it is applied, whether it fails;
 	// after, whether its success is hidden.
 	fault   func(b *checkpoint.Batch) (before, after error)
+	blind   bool // sweeps see nothing, so that what they would have marked is seen by requests themselves
 	hanging bool // commits do what they do and return when their context ends
 	// loadFault fails every load, where it is set.
 	loadFault error
@@ -65,6 +66,13 @@ func (f *faulty) Commit(ctx context.Context, b *checkpoint.Batch) error {
 		return ctx.Err()
 	}
 	return after
+}
+
+func (f *faulty) List(ctx context.Context, q checkpoint.Query) (checkpoint.Page, error) {
+	if f.blind && q.ByDue() {
+		return checkpoint.Page{}, nil
+	}
+	return f.Store.List(ctx, q)
 }
 
 func (f *faulty) Load(ctx context.Context, id checkpoint.ID) (checkpoint.Record, error) {

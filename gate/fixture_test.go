@@ -183,3 +183,6 @@ const (
 )
 
 func newMem() *memstore.Store { return memstore.New() }
+
+// blindMem is a store in which only requests find what is due.
+func blindMem() *faulty { return &faulty{Store: memstore.New(), blind: true} }

@@ -54,8 +54,8 @@ func (f *Face) Wait(ctx context.Context, call Call) (Outcome, error) {
 	}
 }
 
-// waitedFor is the round whose answer the call waits for. 0: there is none yet, so that any prompt is
-// a new one.
+// waitedFor is the round whose answer the call waits for. 0: there is none yet, so that any prompt
+// is a new one.
 func (f *Face) waitedFor(ctx context.Context, call Call) (int, error) {
 	if call.Token != "" {
 		// A token that is not good is refused by the first look.
