@@ -43,6 +43,14 @@ modules: ## go.mod and go.sum are complete, and the modules are what go.sum says
 .PHONY: check
 check: lint modules test ## everything that CI checks
 
+# How long `make bench` stays with one benchmark, and how often it runs each; feed the output to benchstat.
+BENCHTIME ?= 1s
+BENCHCOUNT ?= 3
+
+.PHONY: bench
+bench: ## whole interactions beside their floors, in one run
+	go test -run '^$$' -bench . -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./bench
+
 # Each target is fuzzed on its own, as go test wants it. Inputs that fail are written to testdata/fuzz: commit them.
 .PHONY: fuzz
 fuzz: ## every fuzz target, FUZZTIME (10s) each

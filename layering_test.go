@@ -58,6 +58,7 @@ var house = map[string]place{
 
 	"gate": {floor: 3},
 
+	"bench":             {floor: 5, outside: []string{bbolt}},
 	"examples/terminal": {floor: 5, outside: []string{anything}},
 }
 

@@ -14,6 +14,8 @@ import (
 // earlier ones.
 const formatVersion = 1
 
+var ownVersion = fmt.Appendf(nil, `{"v":%d,`, formatVersion)
+
 // A DecodeError says why a record cannot be read. The record is left as it is.
 type DecodeError struct {
 	ID     ID
@@ -51,14 +53,8 @@ func Encode(in *Interaction) (Record, error) {
 // Decode reads the record. Its error is a [*DecodeError]: Data is of an unknown version, malformed,
 // or says other than the plain fields beside it (R37).
 func Decode(r Record) (*Interaction, error) {
-	var version struct {
-		V int `json:"v"`
-	}
-	if err := json.Unmarshal(r.Data, &version); err != nil {
-		return nil, &DecodeError{r.ID, "malformed data", err}
-	}
-	if version.V != formatVersion {
-		return nil, &DecodeError{r.ID, fmt.Sprintf("format version %d, want %d", version.V, formatVersion), nil}
+	if err := checkVersion(r); err != nil {
+		return nil, err
 	}
 	in := new(Interaction)
 	dec := json.NewDecoder(bytes.NewReader(r.Data))
@@ -70,6 +66,23 @@ func Decode(r Record) (*Interaction, error) {
 		return nil, &DecodeError{r.ID, "data after the end", nil}
 	}
 	return in, agree(r, in)
+}
+
+// checkVersion reads the version before anything else: what else a newer version holds is not known.
+func checkVersion(r Record) error {
+	if bytes.HasPrefix(r.Data, ownVersion) { // what Encode writes comes first
+		return nil
+	}
+	var version struct {
+		V int `json:"v"`
+	}
+	if err := json.Unmarshal(r.Data, &version); err != nil {
+		return &DecodeError{r.ID, "malformed data", err}
+	}
+	if version.V != formatVersion {
+		return &DecodeError{r.ID, fmt.Sprintf("format version %d, want %d", version.V, formatVersion), nil}
+	}
+	return nil
 }
 
 func agree(r Record, in *Interaction) error {
