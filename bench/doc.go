@@ -1,3 +1,3 @@
-// Package bench measures whole interactions beside their floor, in one run: run it with `make bench`.
-// Machines differ and are noisy; only ratios of one run mean something.
+// Package bench measures whole interactions beside their floor, in one run: make bench. Machines
+// differ and are noisy, so that only ratios within one run mean something.
 package bench

@@ -68,7 +68,8 @@ func Decode(r Record) (*Interaction, error) {
 	return in, agree(r, in)
 }
 
-// checkVersion reads the version before anything else: what else a newer version holds is not known.
+// checkVersion reads the version before anything else: what else a newer version holds is not
+// known.
 func checkVersion(r Record) error {
 	if bytes.HasPrefix(r.Data, ownVersion) { // what Encode writes comes first
 		return nil

@@ -39,14 +39,14 @@ func (c *claims) holds(id checkpoint.ID) bool {
 	return c.held[id]
 }
 
-// claimHeld reports whether the record's claim is held (docs/transitions.md, "Words"). inProcess
-// says that the caller has the claim within the process itself.
-func (g *Gate) claimHeld(ctx context.Context, in *checkpoint.Interaction, inProcess bool) (bool, error) {
+// claimHeld reports whether the record's claim is held (docs/transitions.md, "Words"). That it is
+// not is sure only for who then holds the claim within the process and finds the record unchanged.
+func (g *Gate) claimHeld(ctx context.Context, in *checkpoint.Interaction) (bool, error) {
 	switch in.Claim.Owner {
 	case "":
 		return false, nil
 	case g.member.Owner():
-		return !inProcess && g.claims.holds(in.ID), nil
+		return g.claims.holds(in.ID), nil
 	}
 	return g.member.Alive(ctx, in.Claim.Owner)
 }

@@ -68,7 +68,7 @@ func (r *request) serve(ctx context.Context) (Outcome, error) {
 	if in == nil {
 		return r.fresh(ctx)
 	}
-	m, err := r.decide(ctx, in, round, false)
+	m, err := r.decide(ctx, in, round)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -80,21 +80,19 @@ func (r *request) serve(ctx context.Context) (Outcome, error) {
 		return Outcome{}, busy(in.ID)
 	}
 	defer release()
-	held, round, err := r.locate(ctx) // as it is now that nobody else in the process is at it
-	if err != nil {
-		return Outcome{}, err
-	}
-	if held == nil || held.ID != in.ID {
+	// Now that nobody else in the process is at it: is it still what was decided on?
+	record, err := r.gate.store.Load(ctx, in.ID)
+	switch {
+	case errors.Is(err, checkpoint.ErrNotFound), err == nil && record.Revision != in.Revision:
 		return Outcome{}, errRestart
+	case err != nil:
+		return Outcome{}, unavailable(err)
 	}
-	if m, err = r.decide(ctx, held, round, true); err != nil {
-		return Outcome{}, err
-	}
-	return r.perform(ctx, held, m)
+	return r.perform(ctx, in, m)
 }
 
 // decide makes checks 5 and 6 and finds the row.
-func (r *request) decide(ctx context.Context, in *checkpoint.Interaction, round int, inProcess bool) (move, error) {
+func (r *request) decide(ctx context.Context, in *checkpoint.Interaction, round int) (move, error) {
 	g := r.gate
 	now := g.now()
 	if overdue(in, round, now) {
@@ -119,7 +117,7 @@ func (r *request) decide(ctx context.Context, in *checkpoint.Interaction, round 
 			return move{}, err
 		}
 	}
-	if a.held, err = g.claimHeld(ctx, in, inProcess); err != nil {
+	if a.held, err = g.claimHeld(ctx, in); err != nil {
 		return move{}, unavailable(err)
 	}
 	m := arrive(in, a)

@@ -48,12 +48,11 @@ func (g *Gate) sweepOne(ctx context.Context, record checkpoint.Record) {
 	case waiting(in.Status): // X1
 		g.note(ctx, in, expire(in, now, g.opts.Retention))
 	case !in.Status.Ended(): // X2, X3
-		release, ok := g.claims.hold(in.ID)
-		if !ok {
+		if held, err := g.claimHeld(ctx, in); held || err != nil {
 			return
 		}
-		defer release()
-		if held, err := g.claimHeld(ctx, in, true); err == nil && !held {
+		if release, ok := g.claims.hold(in.ID); ok {
+			defer release()
 			g.note(ctx, in, abandon(in, now, g.opts.Retention))
 		}
 	case in.Start.IsZero(): // X4

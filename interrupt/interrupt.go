@@ -111,8 +111,10 @@ func Snapshot(q Interrupt) (Question, error) {
 	if err != nil {
 		return Question{}, &QuestionError{typeName, "", "does not serialize to JSON: " + err.Error()}
 	}
-	if _, err := Rehydrate(typeName, body); err != nil { // nobody could answer it
-		return Question{}, err
+	if !own(q) {
+		if _, err := Rehydrate(typeName, body); err != nil { // nobody could answer it
+			return Question{}, err
+		}
 	}
 	s := Question{Type: typeName, Body: body, Digest: canon.Digest(append([]byte(typeName+"\x00"), canonical...))}
 	if k, ok := q.(Keyed); ok {
