@@ -30,7 +30,21 @@ func (g *Gate) commit(ctx context.Context, prev, next *checkpoint.Interaction) (
 	if err != nil {
 		return rejected, err
 	}
-	return g.write(ctx, batch)
+	return g.write(ctx, batch, conflict)
+}
+
+// commitTwice is commit, once more where the outcome is unknown: the same batch is the same batch.
+// A conflict of the second one can be with the first.
+func (g *Gate) commitTwice(ctx context.Context, prev, next *checkpoint.Interaction) (verdict, error) {
+	batch, err := g.batch(prev, next)
+	if err != nil {
+		return rejected, err
+	}
+	v, err := g.write(ctx, batch, conflict)
+	if v == unknown {
+		v, err = g.write(ctx, batch, unknown)
+	}
+	return v, err
 }
 
 func (g *Gate) batch(prev, next *checkpoint.Interaction) (*checkpoint.Batch, error) {
@@ -45,9 +59,9 @@ func (g *Gate) batch(prev, next *checkpoint.Interaction) (*checkpoint.Batch, err
 }
 
 // write commits a batch of one put. What its outcome is, where the store does not tell, is settled
-// by reading back (R25). The caller's context does not break it off: half of a commit is no state
-// to be in.
-func (g *Gate) write(ctx context.Context, batch *checkpoint.Batch) (verdict, error) {
+// by reading back (R25); unread is what a conflict is taken for where nothing can be read back. The
+// caller's context does not break a commit off: half of one is no state to be in.
+func (g *Gate) write(ctx context.Context, batch *checkpoint.Batch, unread verdict) (verdict, error) {
 	ctx = context.WithoutCancel(ctx)
 	err := bounded(ctx, func(ctx context.Context) error { return g.store.Commit(ctx, batch) })
 	var changed *checkpoint.ConflictError
@@ -59,8 +73,7 @@ func (g *Gate) write(ctx context.Context, batch *checkpoint.Batch) (verdict, err
 	case errors.Is(err, checkpoint.ErrReadOnly), errors.Is(err, checkpoint.ErrInvalidBatch):
 		return rejected, err
 	case errors.As(err, &changed):
-		// A commit of the same batch before this one may have come through after all.
-		return g.readBack(ctx, batch.Puts[0].Record, conflict), err
+		return g.readBack(ctx, batch.Puts[0].Record, unread), err
 	default:
 		return g.readBack(ctx, batch.Puts[0].Record, unknown), err
 	}
@@ -105,7 +118,7 @@ func (g *Gate) mark(ctx context.Context, prev, next *checkpoint.Interaction) ver
 }
 
 func (g *Gate) markBatch(ctx context.Context, batch *checkpoint.Batch) verdict {
-	v, err := g.write(ctx, batch)
+	v, err := g.write(ctx, batch, conflict)
 	switch v {
 	case rejected:
 		g.log.ErrorContext(ctx, "ending not recorded", "interaction", batch.Puts[0].Record.ID, "error", err)
@@ -122,7 +135,7 @@ func (g *Gate) note(ctx context.Context, prev, next *checkpoint.Interaction) {
 	batch, err := g.batch(prev, next)
 	if err == nil {
 		batch.Lazy = true
-		_, err = g.write(ctx, batch)
+		_, err = g.write(ctx, batch, conflict)
 	}
 	var changed *checkpoint.ConflictError
 	if err != nil && !errors.As(err, &changed) {

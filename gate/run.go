@@ -165,10 +165,7 @@ func (r *request) prompted(ctx context.Context, in *checkpoint.Interaction, c in
 	if r.closing() {
 		return r.ended(ctx, in, closing())
 	}
-	v, err := g.commit(ctx, in, next)
-	if v == unknown { // the same batch once more is the same batch
-		v, err = g.commit(ctx, in, next)
-	}
+	v, err := g.commitTwice(ctx, in, next)
 	switch {
 	case v == applied:
 		prompt, err := r.show(next)

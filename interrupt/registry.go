@@ -73,12 +73,12 @@ func Clone(q Interrupt) Interrupt {
 	if _, ok := New(q.TypeName()); !ok {
 		return nil
 	}
-	if c, ok := q.(interface{ clone() Interrupt }); ok {
-		return c.clone()
-	}
 	body, err := q.Serialize()
 	if err != nil {
 		return nil
+	}
+	if c, ok := q.(interface{ clone() Interrupt }); ok {
+		return c.clone()
 	}
 	dup, err := Rehydrate(q.TypeName(), bytes.Clone(body))
 	if err != nil {
