@@ -97,13 +97,13 @@ func TestWhatRowsCommit(t *testing.T) {
 	mustAnswer(t, g, p1, `{"selectionIdx":0}`)
 	want("N3", recorded(t, store, id), checkpoint.Answered, 3, claim("", 1, 0), deadline)
 	clock.add(time.Minute)
-	p2 := mustAsk(t, g, c)
+	mustAsk(t, g, c)
 	want("N2", during, checkpoint.Running, 4, claim(owner, 2, 1), clock.Now().Add(time.Hour))
 	want("H1", recorded(t, store, id), checkpoint.Open, 5, claim("", 2, 0), deadline)
 
 	moved := c
 	moved.Session = "s2"
-	p2 = mustAsk(t, g, moved)
+	p2 := mustAsk(t, g, moved)
 	want("P1m", recorded(t, store, id), checkpoint.Open, 6, claim("", 2, 0), deadline)
 
 	clock.add(time.Minute)
