@@ -51,7 +51,7 @@ func Encode(in *Interaction) (Record, error) {
 }
 
 // Decode reads the record. Its error is a [*DecodeError]: Data is of an unknown version, malformed,
-// or says other than the plain fields beside it (R37).
+// contradicts itself, or says other than the plain fields beside it (R37).
 func Decode(r Record) (*Interaction, error) {
 	if err := checkVersion(r); err != nil {
 		return nil, err
@@ -65,7 +65,13 @@ func Decode(r Record) (*Interaction, error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, &DecodeError{r.ID, "data after the end", nil}
 	}
-	return in, agree(r, in)
+	if err := agree(r, in); err != nil {
+		return nil, err
+	}
+	if reason := in.contradiction(); reason != "" {
+		return nil, &DecodeError{r.ID, reason, nil}
+	}
+	return in, nil
 }
 
 // checkVersion reads the version before anything else: what else a newer version holds is not

@@ -49,6 +49,7 @@ func sample() *checkpoint.Interaction {
 				ID: "0102030405060708090a0b0c.2.1", Type: "url", Body: json.RawMessage(`{}`), Digest: hash(7),
 			}},
 			Digest: hash(8), Asked: at(1450), Mint: checkpoint.Mint{Key: "abcd", Session: hash(5)},
+			Answer: &checkpoint.Answer{Payloads: []json.RawMessage{json.RawMessage(`{}`)}, Digest: hash(9), Time: at(1460)},
 		}},
 		Ending: &checkpoint.Ending{Code: "failed", Message: "no", Link: "https://example.com",
 			Result: json.RawMessage(`1`), Time: at(1500)},
@@ -151,6 +152,35 @@ func TestDecodeRefuses(t *testing.T) {
 		_, err = checkpoint.Decode(record)
 		var e *checkpoint.DecodeError
 		if !errors.As(err, &e) || e.ID != record.ID || e.Reason == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A record that contradicts itself is refused: who reads it would stumble over what is missing.
+func TestDecodeRefusesContradictions(t *testing.T) {
+	for name, spoil := range map[string]func(*checkpoint.Interaction){
+		"running without rounds":  func(in *checkpoint.Interaction) { in.Rounds = nil },
+		"answered without rounds": func(in *checkpoint.Interaction) { in.Status, in.Rounds = checkpoint.Answered, nil },
+		"expired without rounds":  func(in *checkpoint.Interaction) { in.Status, in.Rounds = checkpoint.Expired, nil },
+		"open without rounds":     func(in *checkpoint.Interaction) { in.Status, in.Rounds = checkpoint.Open, nil },
+		"open and answered":       func(in *checkpoint.Interaction) { in.Status = checkpoint.Open },
+		"started with rounds":     func(in *checkpoint.Interaction) { in.Status = checkpoint.Started },
+		"running and unanswered":  func(in *checkpoint.Interaction) { in.Rounds[1].Answer = nil },
+		"a hole":                  func(in *checkpoint.Interaction) { in.Status, in.Rounds[0].Answer = checkpoint.Open, nil },
+		"no questions":            func(in *checkpoint.Interaction) { in.Rounds[0].Questions = nil },
+		"half an answer":          func(in *checkpoint.Interaction) { in.Rounds[0].Answer.Payloads = nil },
+		"finished without end":    func(in *checkpoint.Interaction) { in.Status, in.Ending = checkpoint.Finished, nil },
+		"failed without end":      func(in *checkpoint.Interaction) { in.Status, in.Ending = checkpoint.Failed, nil },
+	} {
+		in := sample()
+		spoil(in)
+		record, err := checkpoint.Encode(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e *checkpoint.DecodeError
+		if _, err := checkpoint.Decode(record); !errors.As(err, &e) || e.Reason == "" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -89,3 +89,39 @@ func (in *Interaction) Last() *Round {
 	}
 	return &in.Rounds[len(in.Rounds)-1]
 }
+
+// contradiction says what in an interaction does not go together with its state; "" where nothing
+// does. Who reads a record relies on it.
+func (in *Interaction) contradiction() string {
+	for i := range in.Rounds {
+		round := &in.Rounds[i]
+		waits := i == len(in.Rounds)-1 && (in.Status == Open || in.Status == Expired)
+		switch {
+		case len(round.Questions) == 0:
+			return "a round without questions"
+		case round.Answer == nil && !waits:
+			return "a round without its answer"
+		case round.Answer != nil && len(round.Answer.Payloads) != len(round.Questions):
+			return "an answer that is not to the questions of its round"
+		}
+	}
+	switch last := in.Last(); in.Status {
+	case Started:
+		if last != nil {
+			return "a first run that has asked"
+		}
+	case Open:
+		if last == nil || last.Answer != nil {
+			return "an open state without an open round"
+		}
+	case Answered, Running, Expired:
+		if last == nil {
+			return "a state that follows a round, without one"
+		}
+	case Finished, Failed:
+		if in.Ending == nil {
+			return "an end that is not told"
+		}
+	}
+	return ""
+}

@@ -130,8 +130,7 @@ func again(in *checkpoint.Interaction, a arrival) move {
 	}
 }
 
-// start is F2: the record that a start ID makes before the first run. It stands in for F1 too,
-// where it is not committed.
+// start is F2: the record that a start ID makes before the first run.
 func start(in *checkpoint.Interaction, a arrival) move {
 	next := advance(in, a.now)
 	next.Created = next.Updated
