@@ -209,7 +209,7 @@ func (f *Face) answer(ctx context.Context, a AnswerRequest) error {
 	}
 	now := g.now()
 	if overdue(in, a.Round, now) {
-		return g.expired(ctx, in, now)
+		return g.expired(ctx, in, now, "")
 	}
 	answer, err := g.verify(in, a.Round, a.Answers)
 	if err != nil {

@@ -26,9 +26,9 @@ type Call struct {
 	// show ends with ErrConfirmationRequired.
 	Facilities []interrupt.Facility
 
-	// Token continues the interaction it was given out for. Answers answer the round of the token;
-	// without them the request stands for the answer that is recorded already, or looks again at
-	// the open prompt.
+	// Token continues the interaction it was given out for. Answers answer the round of the token,
+	// and come with one; without them the request stands for the answer that is recorded already,
+	// or looks again at the open prompt.
 	Token   Token `json:"-"` // not by accident into a log
 	Answers Answers
 }

@@ -56,8 +56,9 @@ type Error struct {
 	Code    Code
 	Message string
 	Link    string // of the tool's own failure or guidance; may be empty
-	// StillOpen is set where nothing was recorded and the question waits on: the same token is good
-	// for another answer.
+	// StillOpen is set where it was seen that the question waits on and that this answer changed
+	// nothing: the same token is good for another one. A request that is refused before its
+	// interaction is looked at does not set it.
 	StillOpen bool
 	// Question and Path are the question whose answer does not fit and the place in its payload, a
 	// JSON Pointer, where that is known.

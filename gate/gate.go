@@ -41,6 +41,9 @@ type face = Face
 
 // Open opens a gate on a store. The store stays the caller's: close it after the gate.
 func Open(ctx context.Context, store checkpoint.Store, opts *Options) (*Gate, error) {
+	if store == nil {
+		return nil, errors.New("open gate: store must not be nil")
+	}
 	o, err := opts.complete()
 	if err != nil {
 		return nil, err

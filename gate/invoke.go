@@ -18,9 +18,9 @@ import (
 //
 // The tool's handler runs in the calling goroutine, at most once for one answer, except as the tool
 // chose (see [Replay]). A prompt is durable before Invoke returns it, and an answer before the
-// handler runs. Every request may be repeated: the same token with the same answer leads to where
-// the interaction stands, and never to an ordinary second run. Cancelling ctx cancels the handler's
-// context, and nothing that is being recorded.
+// handler runs. Every request may be repeated, until the token's deadline: the same token with the
+// same answer leads to where the interaction stands, and never to an ordinary second run.
+// Cancelling ctx cancels the handler's context, and nothing that is being recorded.
 func (f *Face) Invoke(ctx context.Context, call Call) (outcome Outcome, err error) {
 	ctx, done, err := f.enter(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ func (r *request) decide(ctx context.Context, in *checkpoint.Interaction, round 
 	g := r.gate
 	now := g.now()
 	if overdue(in, round, now) {
-		return move{}, g.expired(ctx, in, now)
+		return move{}, g.expired(ctx, in, now, r.call.StartID)
 	}
 	a := arrival{
 		round: round, replay: r.tool.opts.Replay, owner: g.member.Owner(), now: now, lookAgain: now.Add(r.patience()),
@@ -161,13 +161,13 @@ func (r *request) perform(ctx context.Context, in *checkpoint.Interaction, m mov
 	}
 	outOfBand := false
 	if m.then == showPrompt {
-		var ok bool
-		if outOfBand, ok = r.canShow(recorded.Last().Questions); !ok {
-			return Outcome{}, r.needsPerson()
+		var missing string
+		if outOfBand, missing = r.canShow(recorded.Last().Questions); missing != "" {
+			return Outcome{}, r.needsPerson(missing)
 		}
 	}
-	if m.then == runHandler && !r.hasFacilities() {
-		return Outcome{}, r.needsPerson()
+	if missing := r.missing(); m.then == runHandler && missing != "" {
+		return Outcome{}, r.needsPerson(missing)
 	}
 	if err := r.authorize(ctx, recorded, m.then == runRecovery); err != nil {
 		return Outcome{}, err
@@ -198,7 +198,7 @@ func (r *request) record(ctx context.Context, in, next *checkpoint.Interaction) 
 		return closing()
 	}
 	if now := g.now(); waiting(in.Status) && overdue(in, 0, now) {
-		return g.expired(ctx, in, now)
+		return g.expired(ctx, in, now, r.call.StartID)
 	}
 	switch v, err := g.commit(ctx, in, next); v {
 	case applied:
@@ -213,8 +213,8 @@ func (r *request) record(ctx context.Context, in, next *checkpoint.Interaction) 
 // fresh is a call without an interaction: rows F1 and F2.
 func (r *request) fresh(ctx context.Context) (Outcome, error) {
 	g := r.gate
-	if !r.hasFacilities() {
-		return Outcome{}, r.needsPerson()
+	if missing := r.missing(); missing != "" {
+		return Outcome{}, r.needsPerson(missing)
 	}
 	if g.opts.ReadOnly {
 		return Outcome{}, readOnly()
@@ -246,15 +246,15 @@ func (r *request) fresh(ctx context.Context) (Outcome, error) {
 	return r.run(ctx, m.next, false)
 }
 
-// hasFacilities says whether the call has what the tool cannot do without, before its handler runs
-// (R13).
-func (r *request) hasFacilities() bool {
+// missing is what the tool cannot do without and the call does not have, looked at before its
+// handler runs (R13).
+func (r *request) missing() string {
 	for _, needed := range r.tool.opts.Needs {
-		if _, ok := r.canShow([]checkpoint.Question{{Type: string(needed)}}); !ok {
-			return false
+		if _, missing := r.canShow([]checkpoint.Question{{Type: string(needed)}}); missing != "" {
+			return missing
 		}
 	}
-	return true
+	return ""
 }
 
 // authorize is check 8.
@@ -337,9 +337,9 @@ func startUnknown(startID string) *Error {
 
 // expired marks an interaction whose deadline has passed (X1), where that is not done yet, and says
 // so.
-func (g *Gate) expired(ctx context.Context, in *checkpoint.Interaction, now time.Time) *Error {
+func (g *Gate) expired(ctx context.Context, in *checkpoint.Interaction, now time.Time, startID string) *Error {
 	if waiting(in.Status) && past(in.Last().Deadline, now) && !g.opts.ReadOnly {
 		g.note(ctx, in, expire(in, now, g.opts.Retention))
 	}
-	return fail(ErrExpired, "the time to answer is over: %s", ownKey("")).on(in.ID)
+	return fail(ErrExpired, "the time to answer is over: %s", ownKey(startID)).on(in.ID)
 }

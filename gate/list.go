@@ -22,8 +22,8 @@ type Summary struct {
 	Prompt *Prompt
 	// Attempts counts the runs of the handler for the latest answer.
 	Attempts int
-	// GoesOn is set where the same call can still lead to a result: it waits for an answer or its
-	// caller, or an attempt came to no good end and the tool chose what it does then (R27).
+	// GoesOn is set where there is still something to do: it waits for an answer or its caller, or
+	// an attempt came to no good end and the tool chose what it does then (R27).
 	GoesOn bool
 	// Code and Message are how it ended, where it did: no code for success.
 	Code    Code

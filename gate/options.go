@@ -60,8 +60,9 @@ type Answerer struct {
 	Tool        string
 }
 
-// Limits bound what comes in, in bytes where nothing else is said. What is over a bound is refused
-// with ErrTooLarge, except where it makes a question or an answer invalid.
+// Limits bound what comes in, in bytes where nothing else is said. What is over a bound in bytes is
+// refused with ErrTooLarge; too much nesting, and too many questions or options, make arguments, an
+// answer or a question invalid.
 type Limits struct {
 	Arguments int // default 1 MiB
 	Answer    int // of all payloads of one request together; default 256 KiB
@@ -71,7 +72,7 @@ type Limits struct {
 	Questions int // in one prompt; default 16
 	Options   int // of one question; default 256
 	Name      int // scope, session, start ID, key; default 1 KiB
-	Depth     int // of JSON; default 64
+	Depth     int // of JSON; default 64, at most 10000
 }
 
 func (l *Limits) setDefaults() {
@@ -123,6 +124,9 @@ func (o *Options) complete() (*Options, error) {
 	return &c, c.validate()
 }
 
+// maxDepth is what the JSON tokenizer takes.
+const maxDepth = 10_000
+
 // maxRounds is what fits into a token.
 const maxRounds = 1<<16 - 1
 
@@ -136,6 +140,9 @@ func (o *Options) validate() error {
 		return fmt.Errorf("open gate: max prompts %d is not between 1 and %d", o.MaxPrompts, maxRounds)
 	case o.PollInterval < 0:
 		return fmt.Errorf("open gate: poll interval %v is negative", o.PollInterval)
+	}
+	if o.Limits.Depth > maxDepth {
+		return fmt.Errorf("open gate: limit of depth %d is over %d", o.Limits.Depth, maxDepth)
 	}
 	for _, n := range []int{
 		o.Limits.Arguments, o.Limits.Answer, o.Limits.Prompt, o.Limits.State, o.Limits.Result, o.Limits.Questions,

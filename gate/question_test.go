@@ -266,6 +266,9 @@ func TestLargerLimits(t *testing.T) {
 func TestBadOptions(t *testing.T) {
 	handler := func(context.Context, json.RawMessage) (json.RawMessage, error) { return nil, nil }
 	tool := func(opts *gate.ToolOptions) []*gate.Tool { return []*gate.Tool{gate.NewRawTool("tool", handler, opts)} }
+	if _, err := gate.Open(t.Context(), nil, &gate.Options{Keys: [][]byte{testKey}}); err == nil {
+		t.Error("opened on no store")
+	}
 	for name, opts := range map[string]gate.Options{
 		"no keys":                  {},
 		"short key":                {Keys: [][]byte{[]byte("short")}},
@@ -275,6 +278,7 @@ func TestBadOptions(t *testing.T) {
 		"negative poll interval":   {Keys: [][]byte{testKey}, PollInterval: -time.Minute},
 		"too many prompts":         {Keys: [][]byte{testKey}, MaxPrompts: 1 << 16},
 		"negative prompts":         {Keys: [][]byte{testKey}, MaxPrompts: -1},
+		"too deep a limit":         {Keys: [][]byte{testKey}, Limits: gate.Limits{Depth: 1 << 20}},
 		"negative limit":           {Keys: [][]byte{testKey}, Limits: gate.Limits{Depth: -1}},
 		"tool without name":        {Keys: [][]byte{testKey}, Tools: []*gate.Tool{gate.NewRawTool("", handler, nil)}},
 		"tool without handler":     {Keys: [][]byte{testKey}, Tools: []*gate.Tool{gate.NewRawTool("tool", nil, nil)}},

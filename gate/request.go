@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"unicode/utf8"
 
@@ -232,25 +233,26 @@ func decode(record checkpoint.Record) (*checkpoint.Interaction, error) {
 	return in, nil
 }
 
-// canShow compares the call's facilities with what the round asks (R13). It can where outOfBand is
-// set, too: then the answer comes by another road.
-func (r *request) canShow(questions []checkpoint.Question) (outOfBand, ok bool) {
+// canShow compares the call's facilities with what the round asks (R13), and returns the first that
+// is missing. None is where outOfBand is set, too: then the answer comes by another road.
+func (r *request) canShow(questions []checkpoint.Question) (outOfBand bool, missing string) {
 	for _, q := range questions {
 		if slices.Contains(r.call.Facilities, interrupt.Facility(q.Type)) {
 			continue
 		}
 		if !slices.Contains(r.call.Facilities, interrupt.FacilityOutOfBand) {
-			return false, false
+			return false, q.Type
 		}
 		outOfBand = true
 	}
-	return outOfBand, true
+	return outOfBand, ""
 }
 
-func (r *request) needsPerson() *Error {
+// needsPerson tells the tool's guidance or, without one, which facility is missing.
+func (r *request) needsPerson(missing string) *Error {
 	message := r.tool.opts.Guidance
 	if message == "" {
-		message = "a person has to be asked, and this host cannot in the way that is needed"
+		message = fmt.Sprintf("a person has to be asked, and this host does not have the facility %.64q", missing)
 	}
 	e := fail(ErrConfirmationRequired, "%s", message)
 	e.Link = r.tool.opts.Link

@@ -153,9 +153,9 @@ func (r *request) prompted(ctx context.Context, in *checkpoint.Interaction, c in
 	if e != nil {
 		return r.ended(ctx, in, e)
 	}
-	outOfBand, ok := r.canShow(round.Questions)
-	if !ok {
-		return r.ended(ctx, in, r.needsPerson())
+	outOfBand, missing := r.canShow(round.Questions)
+	if missing != "" {
+		return r.ended(ctx, in, r.needsPerson(missing))
 	}
 	next := ask(in, round, now)
 	if past(next.Last().Deadline, now) { // H6

@@ -30,7 +30,9 @@ const (
 	// is not known. It is the default.
 	NeverAgain Replay = iota
 	// Recover runs the tool's Recover function, or its handler with recovery set, with the same
-	// verified answer. It finds out or completes what was begun, and may only finish.
+	// verified answer. It finds out or completes what was begun, and may only finish. It runs for
+	// every such request, also after a success whose result is not kept, and for a first run that
+	// died without an answer; never after a person's no.
 	Recover
 	// Repeatable says that every effect of the handler is safe to repeat: where it is not known to
 	// have finished, it runs again as an ordinary attempt, and may ask on.

@@ -34,6 +34,9 @@ func (s *Store) Check(ctx context.Context) error {
 			return err
 		}
 		c := &checker{}
+		if err := checkMeta(s.path); err != nil {
+			c.add(err)
+		}
 		for err := range tx.Check() {
 			c.add(&FileError{Path: s.path, Reason: Damaged, Err: err})
 		}

@@ -37,6 +37,8 @@ func createFormat(tx *bolt.Tx) error {
 	return errors.Join(
 		meta.Put(keyFormat, formatName),
 		meta.Put(keyVersion, binary.BigEndian.AppendUint32(nil, formatVersion)),
+		(&tables{meta: meta}).seal(keyLedger, nil), // nobody has joined, which is not the same as a lost entry
+		(&tables{meta: meta}).seal(keyFloor, nil),
 	)
 }
 
@@ -81,7 +83,7 @@ func (t *tables) checkMeta() error {
 // ledger returns a copy of the stored ledger, or nil.
 func (t *tables) ledger() (*checkpoint.Ledger, error) {
 	value, err := t.unseal(keyLedger)
-	if value == nil || err != nil {
+	if len(value) == 0 || err != nil {
 		return nil, err
 	}
 	l := &checkpoint.Ledger{}
@@ -99,7 +101,7 @@ func (t *tables) putLedger(l *checkpoint.Ledger) error {
 // floor returns the latest time that was committed, or the zero time.
 func (t *tables) floor() (time.Time, error) {
 	value, err := t.unseal(keyFloor)
-	if value == nil || err != nil {
+	if len(value) == 0 || err != nil {
 		return time.Time{}, err
 	}
 	if len(value) != 12 {
@@ -119,15 +121,12 @@ func (t *tables) seal(key, value []byte) error {
 	return t.meta.Put(key, binary.BigEndian.AppendUint32(value, crc32.Checksum(value, castagnoli)))
 }
 
-// unseal returns a value that seal wrote, or nil where there is none.
+// unseal returns a value that seal wrote.
 func (t *tables) unseal(key []byte) ([]byte, error) {
 	stored := t.meta.Get(key)
-	if stored == nil {
-		return nil, nil
-	}
 	n := len(stored) - 4
 	if n < 0 || crc32.Checksum(stored[:n], castagnoli) != binary.BigEndian.Uint32(stored[n:]) {
-		return nil, fmt.Errorf("read %s: its checksum is wrong", key)
+		return nil, fmt.Errorf("read %s: it is missing, or its checksum is wrong", key)
 	}
 	return stored[:n], nil
 }

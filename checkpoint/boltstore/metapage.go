@@ -52,12 +52,14 @@ func checkSize(path string) error {
 type boltMeta struct {
 	pageSize                     uint32
 	root, highWater, transaction uint64
+	alone                        bool // the other meta page is damaged
 }
 
 // readMeta finds the newer of the two meta pages that is whole. The second one stands at the page
 // size, which is not known when the first one is damaged.
 func readMeta(f io.ReaderAt) (*boltMeta, error) {
 	var newest *boltMeta
+	whole := 0
 	for _, offset := range append([]int64{0}, secondMetaOffsets()...) {
 		var page [pageHead + metaSize]byte
 		if _, err := f.ReadAt(page[:], offset); err != nil {
@@ -67,6 +69,7 @@ func readMeta(f io.ReaderAt) (*boltMeta, error) {
 		if m == nil || offset != 0 && offset != int64(m.pageSize) {
 			continue
 		}
+		whole++
 		if newest == nil || m.transaction > newest.transaction {
 			newest = m
 		}
@@ -74,7 +77,27 @@ func readMeta(f io.ReaderAt) (*boltMeta, error) {
 	if newest == nil {
 		return nil, errors.New("it has no meta page")
 	}
+	newest.alone = whole < 2
 	return newest, nil
+}
+
+// checkMeta reports, as a [*FileError], that one of the two meta pages is damaged. bbolt would go
+// on from the other one: where the damaged one was the newer, without its last commit, which may
+// have been an answer that was carried out. The file is held by the caller.
+func checkMeta(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	meta, err := readMeta(f)
+	if err == nil && meta.alone {
+		err = errors.New("one of its two meta pages is; the last commit may be missing (see Options.AllowRollback)")
+	}
+	if err != nil {
+		return &FileError{Path: path, Reason: Damaged, Err: err}
+	}
+	return nil
 }
 
 func secondMetaOffsets() (offsets []int64) {

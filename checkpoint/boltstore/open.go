@@ -71,6 +71,9 @@ func openDatabase(path string, o *Options) (*database, error) {
 		return nil, err
 	}
 	err = checkPages(context.Background(), path)
+	if err == nil && !o.AllowRollback {
+		err = checkMeta(path)
+	}
 	if err == nil {
 		err = guard(path, func() error {
 			return db.bolt.View(func(tx *bolt.Tx) error { return checkFormat(path, tx) })

@@ -21,6 +21,9 @@ type Options struct {
 	// ReadOnly opens an existing file to be read, beside others that only read. Commit returns
 	// checkpoint.ErrReadOnly then.
 	ReadOnly bool
+	// AllowRollback opens a file of whose two meta pages one is damaged, and so perhaps without its
+	// last commit: an answer can be unrecorded that was carried out already.
+	AllowRollback bool
 	// IdleFlush is how soon a lazy batch is made durable though no other commit came; 0 means 100
 	// milliseconds.
 	IdleFlush time.Duration
