@@ -67,7 +67,11 @@ func (g *Gate) verifyOne(q checkpoint.Question, payload json.RawMessage) (json.R
 		e.Path = place(err)
 		return e
 	}
-	question, err := interrupt.Rehydrate(q.Type, q.Body)
+	var question interrupt.Interrupt
+	err := safely(func() (err error) {
+		question, err = interrupt.Rehydrate(q.Type, q.Body)
+		return err
+	})
 	if err != nil {
 		return nil, "", fail(ErrRevisionChanged, "question %q is of a type that is not known here", q.ID).because(hideInterrupts(err))
 	}
@@ -164,7 +168,8 @@ type AnswerRequest struct {
 
 // Answer records an answer and runs nothing: the caller's next Invoke or its Wait runs the handler
 // (R24). The same answer again is confirmed; another one is ErrAnswerConflict. When Answer returns
-// nil the answer is durable.
+// nil the answer is durable. It takes a gate that has the tool: elsewhere its arguments are not
+// shown, and what is not shown is not answered.
 func (f *Face) Answer(ctx context.Context, a AnswerRequest) error {
 	ctx, done, err := f.enter(ctx)
 	if err != nil {
@@ -204,6 +209,10 @@ func (f *Face) answer(ctx context.Context, a AnswerRequest) error {
 	if err := safely(func() error { return g.opts.AuthorizeAnswer(ctx, who) }); err != nil {
 		return fail(ErrUnauthorized, "the answer is not authorized").because(hideInterrupts(err))
 	}
+	if g.tools[in.Tool] == nil {
+		// Here nobody saw the arguments, nor is it known whether the tool keeps its question open.
+		return fail(ErrUnknownTool, "tool %.64q, which asked, is not a tool of this gate", in.Tool).on(in.ID)
+	}
 	if a.Round < 1 || a.Round > len(in.Rounds) {
 		return fail(ErrInvalidContinuation, "there is no such round").on(in.ID)
 	}
@@ -238,8 +247,7 @@ func (f *Face) answer(ctx context.Context, a AnswerRequest) error {
 
 // keptOpen is row P4: a tool can keep its question open where it was declined or cancelled (R17).
 func (g *Gate) keptOpen(name string, action interrupt.Action) *Error {
-	tool := g.tools[name]
-	if tool == nil || !tool.opts.KeepOpen {
+	if !g.tools[name].opts.KeepOpen {
 		return nil
 	}
 	switch action {

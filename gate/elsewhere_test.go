@@ -113,6 +113,24 @@ func TestWhoMayAnswer(t *testing.T) {
 	}
 }
 
+// R9, R17: a gate without the tool shows no arguments and does not know what the tool keeps open;
+// it takes no answer.
+func TestAnswerWithoutTheTool(t *testing.T) {
+	var effects counter
+	store := newMem()
+	g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, &gate.ToolOptions{KeepOpen: true})}})
+	c := call("deploy", `{"service":"api"}`)
+	p := mustAsk(t, g, c)
+	other := open(t, store, gate.Options{})
+	for _, payload := range []string{allow, `{"action":"decline"}`} {
+		wantCode(t, "answer "+payload, other.Answer(t.Context(), answers(p, "ann", payload)), gate.ErrUnknownTool)
+	}
+	if in := recorded(t, store, p.Interaction); in.Status != checkpoint.Open {
+		t.Errorf("recorded %v", in.Status)
+	}
+	mustFinish(t, g, with(c, p, allow), `"deployed api"`)
+}
+
 // R24: Wait runs the handler when the answer is there, and stays until then.
 func TestWait(t *testing.T) {
 	for name, start := range map[string]string{"by token": "", "by start id": "work"} {

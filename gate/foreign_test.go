@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,6 +37,20 @@ func (f *foreign) do(method string) error {
 		return errors.New(does)
 	}
 }
+
+func (f *foreign) UnmarshalJSON(text []byte) error {
+	type plain foreign
+	if err := json.Unmarshal(text, (*plain)(f)); err != nil {
+		return err
+	}
+	if unreadable.Load() {
+		panic(errPrivate)
+	}
+	return nil
+}
+
+// unreadable makes reading a foreign question back panic.
+var unreadable atomic.Bool
 
 func (f *foreign) TypeName() string    { return "gate_test_foreign" }
 func (f *foreign) Error() string       { return "foreign " + f.Name }
@@ -95,6 +110,22 @@ func TestForeignTypes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// R14: a question that cannot be read back any more stays open, and harms nobody else's.
+func TestForeignTypeUnreadable(t *testing.T) {
+	g := openMem(t, raw("tool", func(context.Context) (any, error) { return nil, &foreign{Name: "x"} }, nil))
+	c := call("tool", `{}`)
+	c.Facilities = append(c.Facilities, "gate_test_foreign")
+	p := mustAsk(t, g, c)
+	unreadable.Store(true)
+	defer unreadable.Store(false)
+	if e := mustFail(t, g, with(c, p, `{"colour":"red"}`), gate.ErrRevisionChanged); strings.Contains(e.Error(), errPrivate.Error()) {
+		t.Errorf("told: %v", e)
+	}
+	look := c
+	look.Token = p.Token
+	mustAsk(t, g, look)
 }
 
 // A host's callback that panics refuses: nothing is done because a check broke.

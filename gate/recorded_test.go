@@ -13,13 +13,11 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// R24, R28, R14: what an answerer can bring that names nothing, and what a gate without the tool
-// can take.
+// R24, R28, R14: what an answerer can bring that names nothing.
 func TestAnswererNamesNothing(t *testing.T) {
 	var effects counter
 	store := &faulty{Store: newMem()}
 	g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})
-	inbox := open(t, store, gate.Options{}) // has no tool
 	c := call("deploy", `{"service":"api"}`)
 	p := mustAsk(t, g, c)
 	for _, round := range []int{-1, 0, 2} {
@@ -33,7 +31,7 @@ func TestAnswererNamesNothing(t *testing.T) {
 	a := answers(p, strings.Repeat("x", 2000), allow)
 	a.By = "ann"
 	wantCode(t, "scope too long", g.Answer(t.Context(), a), gate.ErrTooLarge)
-	mustAnswer(t, inbox, p, allow)
+	mustAnswer(t, g, p, allow)
 	c.Token = p.Token
 	mustFinish(t, g, c, `"deployed api"`)
 
