@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -11,13 +12,17 @@ import (
 // caller's mistake.
 var ErrInvalidBatch = errors.New("invalid batch")
 
-// MaxData is the most that a record's data may measure, in bytes.
+// MaxData is the most that the data of a record or a row may measure, in bytes.
 const MaxData = 16 << 20
+
+// MaxAudit is the most that one audit entry may measure, in bytes.
+const MaxAudit = 16 << 10
 
 // Validate refuses a batch that no store takes, whatever it holds; stores call it first. The error
 // matches [ErrInvalidBatch] and names the record: a zero ID, revision 0, an unknown status, a
-// record that is there twice, data over [MaxData], an owner's name over 255 bytes, a Due that is
-// not in whole milliseconds after 1970.
+// record or row that is there twice, data over [MaxData], an owner's or a row's name over 255 bytes,
+// a row without a name or of a record that the batch deletes, a Due that is not in whole
+// milliseconds after 1970, an audit entry that is empty or over [MaxAudit].
 func (b *Batch) Validate() error {
 	if b == nil {
 		return fmt.Errorf("%w: it is nil", ErrInvalidBatch)
@@ -36,6 +41,40 @@ func (b *Batch) Validate() error {
 		if err := checkKey(d.ID, d.Revision, seen); err != nil {
 			return err
 		}
+	}
+	if err := b.checkRows(); err != nil {
+		return err
+	}
+	for i, entry := range b.Audit {
+		if len(entry) == 0 || len(entry) > MaxAudit {
+			return fmt.Errorf("%w: audit entry %d has %d bytes, want 1 to %d", ErrInvalidBatch, i+1, len(entry), MaxAudit)
+		}
+	}
+	return nil
+}
+
+func (b *Batch) checkRows() error {
+	type key struct {
+		id   ID
+		name string
+	}
+	seen := make(map[key]bool, len(b.Rows))
+	for i := range b.Rows {
+		row := &b.Rows[i].Row
+		switch {
+		case row.ID.IsZero():
+			return fmt.Errorf("%w: a row has the zero id", ErrInvalidBatch)
+		case row.Name == "" || len(row.Name) > math.MaxUint8:
+			return fmt.Errorf("%w: record %s: a row's name has %d bytes, want 1 to %d", ErrInvalidBatch, row.ID, len(row.Name), math.MaxUint8)
+		case len(row.Data) > MaxData:
+			return fmt.Errorf("%w: record %s: row %.80q has %d bytes of data, more than %d", ErrInvalidBatch, row.ID, row.Name,
+				len(row.Data), MaxData)
+		case seen[key{row.ID, row.Name}]:
+			return fmt.Errorf("%w: record %s: row %.80q is in the batch twice", ErrInvalidBatch, row.ID, row.Name)
+		case slices.ContainsFunc(b.Deletes, func(d Delete) bool { return d.ID == row.ID }):
+			return fmt.Errorf("%w: record %s: it is deleted and given row %.80q", ErrInvalidBatch, row.ID, row.Name)
+		}
+		seen[key{row.ID, row.Name}] = true
 	}
 	return nil
 }

@@ -126,3 +126,12 @@ func (q *Query) Page(found []Record, reached *Record) Page {
 	}
 	return Page{Records: found, Next: q.Next(reached)}
 }
+
+// CheckLimit is for stores: it refuses a limit of rows or audit entries that is not 1 to 1000. The
+// error matches [ErrInvalidQuery].
+func CheckLimit(limit int) error {
+	if limit < 1 || limit > 1000 {
+		return fmt.Errorf("list: %w: limit %d, want 1 to 1000", ErrInvalidQuery, limit)
+	}
+	return nil
+}

@@ -17,6 +17,10 @@ const (
 	Running
 )
 
+// Remembered: not an interaction but a decision that answers later ones. It is removed when it is
+// due.
+const Remembered Status = 8
+
 // The ended states. An interaction in one of them is removed after its retention time.
 const (
 	// Finished: the tool ended as it meant to.
@@ -27,11 +31,14 @@ const (
 	Expired
 	// Abandoned: the last attempt's process is gone and its outcome is not known.
 	Abandoned
+	// Tombstone: the interaction was removed; what is left keeps its start ID used.
+	Tombstone
 )
 
 var statusNames = map[Status]string{
 	Started: "started", Open: "open", Answered: "answered", Running: "running",
-	Finished: "finished", Failed: "failed", Expired: "expired", Abandoned: "abandoned",
+	Remembered: "remembered",
+	Finished:   "finished", Failed: "failed", Expired: "expired", Abandoned: "abandoned", Tombstone: "tombstone",
 }
 
 // String returns the word of docs/transitions.md.
@@ -44,6 +51,9 @@ func (s Status) String() string {
 
 // Valid reports whether s is one of the states above.
 func (s Status) Valid() bool { return statusNames[s] != "" }
+
+// Active reports whether s is one of the live states of an interaction.
+func (s Status) Active() bool { return s >= Started && s <= Running }
 
 // Ended reports whether s is an ended state.
 func (s Status) Ended() bool { return s >= Finished }

@@ -13,7 +13,7 @@ import (
 var (
 	// ErrNotFound: there is no such record.
 	ErrNotFound = errors.New("record not found")
-	// ErrInvalidQuery: the limit is negative, or After is not from a page of this query.
+	// ErrInvalidQuery: the limit is out of its range, or After is not from a page of this query.
 	ErrInvalidQuery = errors.New("invalid query")
 	// ErrUnavailable: the store serves nothing: it is closed, or a sync failed and it must be
 	// opened again.
@@ -54,9 +54,9 @@ type Record struct {
 	Data     []byte
 }
 
-// A Put writes a record. The stored record must be at the revision before the new one and its claim
-// at Epoch; for revision 1 there must be none, and Epoch must be 0. Else the whole batch is a
-// conflict.
+// A Put writes a record. The stored record must be at the revision before the new one, of the same
+// scope, and its claim at Epoch; for revision 1 there must be none, and Epoch must be 0. Else the
+// whole batch is a conflict.
 type Put struct {
 	Record Record
 	Epoch  uint64
@@ -68,7 +68,42 @@ type Delete struct {
 	Revision uint64
 }
 
-// A Batch is what one commit applies, whole or not at all. A record appears in it at most once.
+// A Row is kept under a record: a recorded step, or bytes of the host's that belong to it. It is
+// removed with its record.
+type Row struct {
+	ID   ID     // of the record
+	Name string // unique under the record, 1 to 255 bytes
+	Data []byte
+}
+
+// A RowPut writes a row, or removes it where its Data is nil. When the puts of the batch are
+// applied, the record must be there and its claim at Epoch. Else the whole batch is a conflict.
+type RowPut struct {
+	Row   Row
+	Epoch uint64
+}
+
+// An AuditEntry is one entry of the store's audit trail: see [Entry] for what is in it.
+type AuditEntry struct {
+	Seq  uint64 // 1, 2, 3, …, in the order of the commits
+	Data []byte
+}
+
+// A Usage is what a store holds, in all or of one scope.
+type Usage struct {
+	// Active counts the records whose status is [Status.Active].
+	Active int
+	// Bytes are the data of records and rows, with [Charge] for each of them. Audit entries are not
+	// counted.
+	Bytes int64
+}
+
+// Charge is what a record or a row is charged beside its data, in bytes: keys, indexes and what a
+// page leaves empty.
+const Charge = 512
+
+// A Batch is what one commit applies, whole or not at all. A record appears in it at most once, and
+// so does a row.
 //
 // A start hash that a put or a delete of the batch gives up can be taken by another put of it.
 type Batch struct {
@@ -78,12 +113,23 @@ type Batch struct {
 	// refuses the batch with ErrLapsed, in the same step that would apply it (R23).
 	Owner   string
 	Puts    []Put
-	Deletes []Delete
+	Deletes []Delete // each with all rows of its record
+	Rows    []RowPut
+	// Audit are entries that are appended to the audit trail, in this order.
+	Audit [][]byte
+	// TrimAudit removes the audit entries up to and with this one, at most [MaxTrim] of them; the
+	// oldest go first.
+	TrimAudit uint64
+	// Meta, where it is not nil, replaces the ledger's.
+	Meta []byte
 	// Lazy lets Commit return when the batch is checked and visible to every reader of this store,
 	// before it is durable. It is durable with the next commit that is not lazy, or soon when the
 	// store is idle, or when it is closed.
 	Lazy bool
 }
+
+// MaxTrim is the most audit entries that one batch removes.
+const MaxTrim = 1000
 
 // A Ledger identifies the records of one store. ID is public; Meta is the gate's own (the index
 // key, sealed or not).
@@ -95,7 +141,7 @@ type Ledger struct {
 // A Store holds records. It is safe for concurrent use, and what it returns is the caller's to
 // keep.
 //
-// It has five methods and not four, since each is something that every store does in its own way.
+// It has more than four methods, since each is something that every store does in its own way.
 type Store interface {
 	// Join makes the caller one owner of claims in this store, and returns the store's ledger: the
 	// one that was proposed by whoever joined it first, durably. The caller leaves with
@@ -109,6 +155,15 @@ type Store interface {
 	// List returns a page of records: within one scope oldest first, or by Due. A query that is not
 	// one is ErrInvalidQuery.
 	List(ctx context.Context, q Query) (Page, error)
+	// Rows returns the rows of a record whose names are not before from, in the order of their
+	// bytes, at most limit (1 to 1000) of them and no more than a few MiB, but at least one where
+	// there is one. A record without rows, or none at all, has none.
+	Rows(ctx context.Context, id ID, from string, limit int) ([]Row, error)
+	// Audit returns the audit entries that come after seq, in their order, at most limit (1 to
+	// 1000). Whoever goes on behind the last one it saw misses none but those that were removed.
+	Audit(ctx context.Context, after uint64, limit int) ([]AuditEntry, error)
+	// Usage returns what is held of the scope; of the zero scope: in all.
+	Usage(ctx context.Context, scope Hash) (Usage, error)
 	// Commit applies the batch whole, durably, and then returns nil. A *ConflictError,
 	// ErrInvalidBatch, ErrLapsed or ErrReadOnly means that nothing was written; after any other
 	// error, ctx's included, the outcome is unknown.

@@ -14,9 +14,11 @@ import (
 type index struct {
 	records map[checkpoint.ID]*checkpoint.Record
 	starts  map[checkpoint.Hash]*checkpoint.Record
-	live    *btree.BTreeG[*checkpoint.Record] // by scope, then id
-	ended   *btree.BTreeG[*checkpoint.Record] // by scope, then id
-	due     *btree.BTreeG[*checkpoint.Record] // by due, then id; those that have one
+	live    *btree.BTreeG[*checkpoint.Record]    // by scope, then id
+	ended   *btree.BTreeG[*checkpoint.Record]    // by scope, then id
+	due     *btree.BTreeG[*checkpoint.Record]    // by due, then id; those that have one
+	rows    *btree.BTreeG[*checkpoint.Row]       // by id, then name
+	usage   map[checkpoint.Hash]checkpoint.Usage // by scope; the zero scope's is in all
 }
 
 func newIndex() index {
@@ -27,6 +29,8 @@ func newIndex() index {
 		live:    btree.NewG(degree, lessPlace),
 		ended:   btree.NewG(degree, lessPlace),
 		due:     btree.NewG(degree, lessDue),
+		rows:    btree.NewG(degree, lessRow),
+		usage:   make(map[checkpoint.Hash]checkpoint.Usage),
 	}
 }
 
@@ -46,6 +50,7 @@ func (x *index) add(r *checkpoint.Record) {
 	if !r.Due.IsZero() {
 		x.due.ReplaceOrInsert(r)
 	}
+	x.count(r, 1)
 }
 
 func (x *index) remove(r *checkpoint.Record) {
@@ -60,6 +65,7 @@ func (x *index) remove(r *checkpoint.Record) {
 	if !r.Due.IsZero() {
 		x.due.Delete(r)
 	}
+	x.count(r, -1)
 }
 
 func lessPlace(a, b *checkpoint.Record) bool {
@@ -78,10 +84,11 @@ func (x *index) check(b *checkpoint.Batch) error {
 	for i := range b.Puts {
 		p := &b.Puts[i]
 		var revision, epoch uint64
+		scope := p.Record.Scope
 		if old := x.records[p.Record.ID]; old != nil {
-			revision, epoch = old.Revision, old.Claim.Epoch
+			revision, epoch, scope = old.Revision, old.Claim.Epoch, old.Scope
 		}
-		if p.Record.Revision-1 != revision || p.Epoch != epoch {
+		if p.Record.Revision-1 != revision || p.Epoch != epoch || p.Record.Scope != scope {
 			return &checkpoint.ConflictError{ID: p.Record.ID}
 		}
 		touched[p.Record.ID] = true
@@ -91,6 +98,9 @@ func (x *index) check(b *checkpoint.Batch) error {
 			return &checkpoint.ConflictError{ID: d.ID}
 		}
 		touched[d.ID] = true
+	}
+	if err := x.checkRows(b); err != nil {
+		return err
 	}
 	for i := range b.Puts {
 		r := &b.Puts[i].Record

@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -26,6 +27,8 @@ type Store struct {
 	ledger  *checkpoint.Ledger // nil before the first Join
 	members map[string]bool    // the owners that are alive
 	floor   time.Time          // the latest time that was committed
+	audit   []checkpoint.AuditEntry
+	seq     uint64 // of the last audit entry
 }
 
 // New returns an empty store.
@@ -75,7 +78,13 @@ func (s *Store) Commit(ctx context.Context, b *checkpoint.Batch) error {
 		r.Due = r.Due.UTC()
 		records[i] = &r
 	}
-	if err := s.apply(b, records); err != nil {
+	rows := make([]*checkpoint.Row, len(b.Rows))
+	for i, p := range b.Rows {
+		row := p.Row
+		row.Data = bytes.Clone(row.Data)
+		rows[i] = &row
+	}
+	if err := s.apply(b, records, rows); err != nil {
 		return err
 	}
 	for i := range b.Puts {
@@ -87,7 +96,7 @@ func (s *Store) Commit(ctx context.Context, b *checkpoint.Batch) error {
 	return nil
 }
 
-func (s *Store) apply(b *checkpoint.Batch, records []*checkpoint.Record) error {
+func (s *Store) apply(b *checkpoint.Batch, records []*checkpoint.Record, rows []*checkpoint.Row) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b.Owner != "" && !s.members[b.Owner] {
@@ -98,13 +107,22 @@ func (s *Store) apply(b *checkpoint.Batch, records []*checkpoint.Record) error {
 	}
 	// Deletes come first, so that a start hash they free can be taken by a put beside them.
 	for _, d := range b.Deletes {
-		s.index.remove(s.index.records[d.ID])
+		old := s.index.records[d.ID]
+		s.index.dropRows(old.ID, old.Scope)
+		s.index.remove(old)
 	}
 	for _, r := range records {
 		s.index.remove(s.index.records[r.ID])
 	}
 	for _, r := range records {
 		s.index.add(r)
+	}
+	for _, row := range rows {
+		s.index.setRow(row)
+	}
+	s.appendAudit(b)
+	if b.Meta != nil {
+		s.ledger.Meta = bytes.Clone(b.Meta)
 	}
 	if b.Time.After(s.floor) {
 		s.floor = b.Time
