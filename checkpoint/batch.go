@@ -20,8 +20,8 @@ const MaxAudit = 16 << 10
 
 // Validate refuses a batch that no store takes, whatever it holds; stores call it first. The error
 // matches [ErrInvalidBatch] and names the record: a zero ID, revision 0, an unknown status, a
-// record or row that is there twice, data over [MaxData], an owner's or a row's name over 255 bytes,
-// a row without a name or of a record that the batch deletes, a Due that is not in whole
+// record or row that is there twice, data over [MaxData], an owner's or a row's name over 255
+// bytes, a row without a name or of a record that the batch deletes, a Due that is not in whole
 // milliseconds after 1970, an audit entry that is empty or over [MaxAudit].
 func (b *Batch) Validate() error {
 	if b == nil {
@@ -65,7 +65,8 @@ func (b *Batch) checkRows() error {
 		case row.ID.IsZero():
 			return fmt.Errorf("%w: a row has the zero id", ErrInvalidBatch)
 		case row.Name == "" || len(row.Name) > math.MaxUint8:
-			return fmt.Errorf("%w: record %s: a row's name has %d bytes, want 1 to %d", ErrInvalidBatch, row.ID, len(row.Name), math.MaxUint8)
+			return fmt.Errorf("%w: record %s: a row's name has %d bytes, want 1 to %d", ErrInvalidBatch, row.ID,
+				len(row.Name), math.MaxUint8)
 		case len(row.Data) > MaxData:
 			return fmt.Errorf("%w: record %s: row %.80q has %d bytes of data, more than %d", ErrInvalidBatch, row.ID, row.Name,
 				len(row.Data), MaxData)

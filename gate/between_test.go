@@ -169,7 +169,7 @@ func TestCloseWhileAuthorizing(t *testing.T) {
 		},
 	})}})
 	var err error
-	if face, err = g.NewFace("mcp"); err != nil {
+	if face, err = g.NewFace("mcp", nil); err != nil {
 		t.Fatal(err)
 	}
 	c := call("deploy", `{"service":"api"}`)

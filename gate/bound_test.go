@@ -58,7 +58,7 @@ func TestNoScope(t *testing.T) {
 func TestTakerHasNoFormerToken(t *testing.T) {
 	var runs, effects counter
 	g := openMem(t, twoRounds(&runs, &effects, nil))
-	face, err := g.NewFace("mcp")
+	face, err := g.NewFace("mcp", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,8 @@ type Outcome struct {
 	// OutOfBand is set where the call's host cannot show the prompt but said that it is answered
 	// out of band: the caller comes again, or waits, without an answer.
 	OutOfBand bool
+	// Link leads to where such a prompt can be answered, where the gate has a PromptLink.
+	Link string
 }
 
 // A Prompt is what one round shows to a person. It is the receiver's own copy, and has a JSON form.

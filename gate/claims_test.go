@@ -224,11 +224,11 @@ func TestClose(t *testing.T) {
 func TestCloseFace(t *testing.T) {
 	var effects counter
 	g := openMem(t, deploy(&effects, nil))
-	one, err := g.NewFace("one")
+	one, err := g.NewFace("one", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := g.NewFace("two")
+	two, err := g.NewFace("two", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestCloseFace(t *testing.T) {
 	mustFail(t, one, with(c, p1, allow), gate.ErrUnavailable)
 	mustFinish(t, two, with(c, p2, allow), `"deployed api"`)
 	mustAsk(t, g, c)
-	again, err := g.NewFace("one") // reopened under its name: its tokens are good
+	again, err := g.NewFace("one", nil) // reopened under its name: its tokens are good
 	if err != nil {
 		t.Fatal(err)
 	}

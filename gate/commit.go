@@ -48,7 +48,7 @@ func (g *Gate) commitTwice(ctx context.Context, prev, next *checkpoint.Interacti
 }
 
 func (g *Gate) batch(prev, next *checkpoint.Interaction) (*checkpoint.Batch, error) {
-	record, err := checkpoint.Encode(next)
+	record, err := g.encode(next)
 	if err != nil {
 		return nil, err
 	}

@@ -89,7 +89,7 @@ func TestWhoMayAnswer(t *testing.T) {
 		return nil
 	}})
 	wantCode(t, "not the boss", host.Answer(t.Context(), answers(p, "ann", allow)), gate.ErrUnauthorized)
-	inbox, err := host.NewFace("inbox")
+	inbox, err := host.NewFace("inbox", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,18 +14,39 @@ type Face struct {
 	name string
 	// intake is the face's own; its gate has another one that every request passes as well.
 	intake *intake
+	opts   FaceOptions
+}
+
+// FaceOptions are the options of a face. The zero field is the documented default.
+type FaceOptions struct {
+	// MaxPrompts lowers the gate's: for clients that are known to give up earlier (R29). Default:
+	// the gate's.
+	MaxPrompts int
+	// Fits is asked before a prompt is committed, and before one is shown again: whether the
+	// face's complete wire form of it, with a token of [TokenLength] bytes, can be carried to its
+	// client and means the same there (R34). An error ends the call with ErrConfirmationRequired,
+	// or leaves the prompt to be answered out of band where the call has that facility. Default:
+	// all fit.
+	Fits func(p *Prompt) error
 }
 
 // NewFace returns a face with that name, which must not be empty. Two faces of one name are one to
 // a token.
-func (g *Gate) NewFace(name string) (*Face, error) {
+func (g *Gate) NewFace(name string, opts *FaceOptions) (*Face, error) {
 	if name == "" {
 		return nil, errors.New("make face: the name must not be empty")
 	}
 	if err := g.boundName("name", name); err != nil {
 		return nil, fmt.Errorf("make face %.40q: %w", name, err)
 	}
-	return &Face{gate: g, name: name, intake: newIntake()}, nil
+	f := &Face{gate: g, name: name, intake: newIntake()}
+	if opts != nil {
+		f.opts = *opts
+	}
+	if f.opts.MaxPrompts < 0 {
+		return nil, fmt.Errorf("make face %.40q: max prompts %d is negative", name, f.opts.MaxPrompts)
+	}
+	return f, nil
 }
 
 // Close shuts the face down and leaves the gate's others alone: there are no new requests and no

@@ -186,7 +186,7 @@ func TestArgumentsOutOfRange(t *testing.T) {
 func TestNamesAreUTF8(t *testing.T) {
 	g := openMem(t)
 	for _, name := range []string{"", "a\xff", strings.Repeat("x", 2000)} {
-		if _, err := g.NewFace(name); err == nil {
+		if _, err := g.NewFace(name, nil); err == nil {
 			t.Errorf("face %.10q was made", name)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/internal/resume"
+	"github.com/parley-go/parley/interrupt"
 )
 
 // Invoke runs a tool, or goes on with one. It returns a result, or a prompt to put to a person,
@@ -161,9 +162,9 @@ func (r *request) perform(ctx context.Context, in *checkpoint.Interaction, m mov
 	}
 	outOfBand := false
 	if m.then == showPrompt {
-		var missing string
-		if outOfBand, missing = r.canShow(recorded.Last().Questions); missing != "" {
-			return Outcome{}, r.needsPerson(missing)
+		var e *Error
+		if outOfBand, e = r.canShow(recorded); e != nil {
+			return Outcome{}, e
 		}
 	}
 	if missing := r.missing(); m.then == runHandler && missing != "" {
@@ -180,7 +181,7 @@ func (r *request) perform(ctx context.Context, in *checkpoint.Interaction, m mov
 	switch m.then {
 	case showPrompt:
 		prompt, err := r.show(recorded)
-		return Outcome{Interaction: in.ID, Prompt: prompt, OutOfBand: outOfBand}, err
+		return r.prompts(prompt, outOfBand), err
 	case tellResult:
 		return Outcome{Interaction: in.ID, Result: bytes.Clone(in.Ending.Result)}, nil
 	default:
@@ -248,13 +249,9 @@ func (r *request) fresh(ctx context.Context) (Outcome, error) {
 
 // missing is what the tool cannot do without and the call does not have, looked at before its
 // handler runs (R13).
-func (r *request) missing() string {
-	for _, needed := range r.tool.opts.Needs {
-		if _, missing := r.canShow([]checkpoint.Question{{Type: string(needed)}}); missing != "" {
-			return missing
-		}
-	}
-	return ""
+func (r *request) missing() interrupt.Facility {
+	_, missing := r.canAsk(r.tool.opts.Needs...)
+	return missing
 }
 
 // authorize is check 8.

@@ -141,7 +141,7 @@ func (f *Face) InspectID(ctx context.Context, scope string, id checkpoint.ID) (S
 // summary shows an overdue interaction as the expired one that it is, whether or not a sweep has
 // marked it.
 func (g *Gate) summary(record checkpoint.Record) Summary {
-	in, err := checkpoint.Decode(record)
+	in, err := g.decode(record)
 	if err != nil {
 		return Summary{ID: record.ID, Status: record.Status, Problem: err}
 	}

@@ -38,6 +38,10 @@ type Options struct {
 	MaxPrompts int
 	// Limits bound what comes in.
 	Limits Limits
+	// PromptLink returns the address at which a person can answer an interaction's prompt out of
+	// band, for [Outcome.Link]; it is not called while a lock is held, and must not block.
+	// Default: there is none.
+	PromptLink func(id checkpoint.ID) string
 	// ReadOnly makes a gate that shows and confirms what is recorded and runs nothing.
 	ReadOnly bool
 	// PollInterval is how often Wait looks again where nothing woke it. Default: one second.

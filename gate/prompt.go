@@ -205,6 +205,18 @@ func (r *request) show(in *checkpoint.Interaction) (*Prompt, error) {
 	return prompt, nil
 }
 
+// prompts is the outcome that is a prompt.
+func (r *request) prompts(prompt *Prompt, outOfBand bool) Outcome {
+	if prompt == nil {
+		return Outcome{}
+	}
+	o := Outcome{Interaction: prompt.Interaction, Prompt: prompt, OutOfBand: outOfBand}
+	if outOfBand && r.gate.opts.PromptLink != nil {
+		o.Link = r.gate.opts.PromptLink(prompt.Interaction)
+	}
+	return o
+}
+
 // prompt makes the prompt of the last round without a token. tool may be nil where this gate does
 // not have it.
 func (g *Gate) prompt(in *checkpoint.Interaction, tool *Tool) *Prompt {
@@ -252,7 +264,11 @@ func mask(arguments json.RawMessage, names []string) json.RawMessage {
 
 // limitRounds is R29.
 func (r *request) limitRounds(in *checkpoint.Interaction) *Error {
-	if most := r.gate.opts.MaxPrompts; len(in.Rounds) >= most {
+	most := r.gate.opts.MaxPrompts
+	if own := r.opts.MaxPrompts; own > 0 {
+		most = min(most, own)
+	}
+	if len(in.Rounds) >= most {
 		return fail(ErrInteractionLimit, "the tool asked %d times, which is all it may", most)
 	}
 	return nil

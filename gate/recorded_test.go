@@ -64,7 +64,7 @@ func TestWhoAnswered(t *testing.T) {
 	clock := newClock()
 	store := newMem()
 	g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Now: clock.Now})
-	face, err := g.NewFace("mcp")
+	face, err := g.NewFace("mcp", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -257,7 +257,7 @@ func TestTakeoverHolds(t *testing.T) {
 	var runs, effects counter
 	store := newMem()
 	g := open(t, store, gate.Options{Tools: []*gate.Tool{twoRounds(&runs, &effects, &gate.ToolOptions{KeepResult: true})}})
-	face, err := g.NewFace("mcp")
+	face, err := g.NewFace("mcp", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

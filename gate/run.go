@@ -153,11 +153,11 @@ func (r *request) prompted(ctx context.Context, in *checkpoint.Interaction, c in
 	if e != nil {
 		return r.ended(ctx, in, e)
 	}
-	outOfBand, missing := r.canShow(round.Questions)
-	if missing != "" {
-		return r.ended(ctx, in, r.needsPerson(missing))
-	}
 	next := ask(in, round, now)
+	outOfBand, e := r.canShow(next)
+	if e != nil {
+		return r.ended(ctx, in, e)
+	}
 	if past(next.Last().Deadline, now) { // H6
 		return r.ended(ctx, in, fail(ErrExpired, "the tool asked after the time to answer was over"))
 	}
@@ -169,7 +169,7 @@ func (r *request) prompted(ctx context.Context, in *checkpoint.Interaction, c in
 	switch {
 	case v == applied:
 		prompt, err := r.show(next)
-		return Outcome{Interaction: in.ID, Prompt: prompt, OutOfBand: outOfBand}, err
+		return r.prompts(prompt, outOfBand), err
 	case errors.Is(err, checkpoint.ErrInvalidBatch): // the store takes no record like this one
 		return r.ended(ctx, in, fail(ErrTooLarge, "the prompt cannot be stored").because(err))
 	case v == unknown, in.Revision == 0: // without a record there was no claim to lose

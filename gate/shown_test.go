@@ -166,7 +166,7 @@ func TestAnswererInheritsNothing(t *testing.T) {
 func TestFaceCloseCancels(t *testing.T) {
 	s := newSlow()
 	g := openMem(t, s.tool(nil))
-	face, err := g.NewFace("mcp")
+	face, err := g.NewFace("mcp", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func (g *Gate) sweep(ctx context.Context) {
 
 func (g *Gate) sweepOne(ctx context.Context, record checkpoint.Record) {
 	now := g.now()
-	in, err := checkpoint.Decode(record)
+	in, err := g.decode(record)
 	if err != nil {
 		g.log.WarnContext(ctx, "sweep", "error", err)
 		return

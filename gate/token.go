@@ -34,8 +34,10 @@ func (Token) LogValue() slog.Value { return slog.StringValue("[token]") }
 const (
 	tokenTagSize = 16
 	tokenSize    = 16 + tokenTagSize
-	tokenLength  = 43 // in base64
 )
+
+// TokenLength is the length of every token, in bytes.
+const TokenLength = 43
 
 var tokenEncoding = base64.RawURLEncoding.Strict()
 
@@ -68,7 +70,7 @@ func (k ringKey) tag(ledger [16]byte, block []byte) []byte {
 
 // open verifies a token against every key of the ring and reads what it names.
 func (r ring) open(ledger [16]byte, token Token) (tokenName, bool) {
-	if len(token) != tokenLength {
+	if len(token) != TokenLength {
 		return tokenName{}, false
 	}
 	raw, err := tokenEncoding.DecodeString(string(token))

@@ -88,7 +88,7 @@ func TestTokenBindings(t *testing.T) {
 		return gate.Options{Tools: []*gate.Tool{deploy(&effects, o), twin}}
 	}
 	g := open(t, store, tools("1"))
-	face, err := g.NewFace("mcp")
+	face, err := g.NewFace("mcp", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestTokenBindings(t *testing.T) {
 
 	// Only where all else matched is a changed revision told; a former one is fine.
 	second := open(t, store, tools("2"))
-	if face, err = second.NewFace("mcp"); err != nil {
+	if face, err = second.NewFace("mcp", nil); err != nil {
 		t.Fatal(err)
 	}
 	mustFail(t, face, good, gate.ErrRevisionChanged)
@@ -135,7 +135,7 @@ func TestTokenBindings(t *testing.T) {
 	stranger.Scope = "bob"
 	mustFail(t, face, stranger, gate.ErrInvalidContinuation)
 	third := open(t, store, tools("3", "2", "1"))
-	if face, err = third.NewFace("mcp"); err != nil {
+	if face, err = third.NewFace("mcp", nil); err != nil {
 		t.Fatal(err)
 	}
 	reordered := good
