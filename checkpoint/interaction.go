@@ -14,15 +14,17 @@ type Interaction struct {
 	Status       Status          `json:"status"`
 	Scope        Hash            `json:"scope"`
 	Start        Hash            `json:"start,omitzero"`
+	Join         Hash            `json:"join,omitzero"` // what Start is while others may join; zero: Start is of a start ID
 	Created      time.Time       `json:"created"`
 	Updated      time.Time       `json:"updated"`
 	Due          time.Time       `json:"due,omitzero"` // see [Record.Due]
 	Claim        Claim           `json:"claim,omitzero"`
 	Tool         string          `json:"tool"`
 	ToolRevision string          `json:"toolRevision,omitempty"`
-	Arguments    json.RawMessage `json:"arguments"` // in canonical form
+	Arguments    json.RawMessage `json:"arguments,omitempty"` // in canonical form; absent from a tombstone
 	Rounds       []Round         `json:"rounds,omitempty"`
-	Ending       *Ending         `json:"ending,omitempty"` // how the last attempt that came to an end did
+	Ending       *Ending         `json:"ending,omitempty"`  // how the last attempt that came to an end did
+	Remains      *Remains        `json:"remains,omitempty"` // of a tombstone
 }
 
 // A Round is one prompt and, once somebody gave it, its answer.
@@ -74,6 +76,12 @@ type Ending struct {
 	Time    time.Time       `json:"time"`
 }
 
+// Remains are what a tombstone keeps of an interaction.
+type Remains struct {
+	Status Status `json:"status,omitzero"` // what it was; 0: not known
+	Digest Hash   `json:"digest,omitzero"` // keyed, of the arguments
+}
+
 // Clone returns a copy whose rounds can be appended to and changed without changing in's. The bytes
 // of questions and answers are shared: nothing changes them.
 func (in *Interaction) Clone() *Interaction {
@@ -105,7 +113,15 @@ func (in *Interaction) contradiction() string {
 			return "an answer that is not to the questions of its round"
 		}
 	}
+	if (in.Status == Tombstone) != (in.Remains != nil) {
+		return "remains of what is not removed, or a tombstone without"
+	}
+	if (in.Status == Tombstone) != (in.Arguments == nil) {
+		return "a call without its arguments, or a tombstone with them"
+	}
 	switch last := in.Last(); in.Status {
+	case Remembered:
+		return "a decision, which is no interaction"
 	case Started:
 		if last != nil {
 			return "a first run that has asked"

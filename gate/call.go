@@ -21,6 +21,9 @@ type Call struct {
 	// StartID is a stable key for one piece of work, of the scope; empty for none. A call that
 	// comes again with it joins what it started.
 	StartID string
+	// Join lets a call without a start ID join the interaction of the same scope, tool and
+	// arguments that is open, if there is one, instead of beginning another (R31).
+	Join bool
 	// Facilities are the ways in which this host can really ask; those of this request count, not
 	// those of an earlier one. Without any, nothing is asked: a tool that asks what the host cannot
 	// show ends with ErrConfirmationRequired.

@@ -41,12 +41,12 @@ func (c *claims) holds(id checkpoint.ID) bool {
 
 // claimHeld reports whether the record's claim is held (docs/transitions.md, "Words"). That it is
 // not is sure only for who then holds the claim within the process and finds the record unchanged.
-func (g *Gate) claimHeld(ctx context.Context, in *checkpoint.Interaction) (bool, error) {
-	switch in.Claim.Owner {
+func (g *Gate) claimHeld(ctx context.Context, id checkpoint.ID, claim checkpoint.Claim) (bool, error) {
+	switch claim.Owner {
 	case "":
 		return false, nil
 	case g.member.Owner():
-		return g.claims.holds(in.ID), nil
+		return g.claims.holds(id), nil
 	}
-	return g.member.Alive(ctx, in.Claim.Owner)
+	return g.member.Alive(ctx, claim.Owner)
 }

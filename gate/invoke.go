@@ -118,7 +118,7 @@ func (r *request) decide(ctx context.Context, in *checkpoint.Interaction, round 
 			return move{}, err
 		}
 	}
-	if a.held, err = g.claimHeld(ctx, in); err != nil {
+	if a.held, err = g.claimHeld(ctx, in.ID, in.Claim); err != nil {
 		return move{}, unavailable(err)
 	}
 	m := arrive(in, a)
@@ -226,7 +226,7 @@ func (r *request) fresh(ctx context.Context) (Outcome, error) {
 		return Outcome{}, unavailable(err)
 	}
 	in := &checkpoint.Interaction{
-		ID: id, Scope: r.scope, Start: r.start, Tool: r.tool.name, ToolRevision: r.tool.opts.Revision, Arguments: r.args,
+		ID: id, Scope: r.scope, Start: r.start, Join: r.join, Tool: r.tool.name, ToolRevision: r.tool.opts.Revision, Arguments: r.args,
 		Created: now,
 	}
 	if err := r.authorize(ctx, in, false); err != nil {
@@ -293,6 +293,8 @@ func refused(m move, in *checkpoint.Interaction, startID string) *Error {
 		e = busy(in.ID)
 	case ErrAlreadyAnswered:
 		e.Message = "the round was answered by another road"
+	case ErrExpired:
+		e.Message = "the time to answer is over: " + key
 	case ErrAlreadyCompleted:
 		e.Message = completed(Code(in.Ending.Code), key)
 	case ErrOutcomeUnknown:

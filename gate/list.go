@@ -167,7 +167,7 @@ func (g *Gate) summary(record checkpoint.Record) Summary {
 func (g *Gate) mayRunAgain(in *checkpoint.Interaction) bool {
 	tool := g.tools[in.Tool]
 	switch {
-	case tool == nil || !tool.accepts(in.ToolRevision):
+	case in.Status == checkpoint.Tombstone, tool == nil || !tool.accepts(in.ToolRevision):
 		return false
 	case tool.opts.Replay == Repeatable && in.Ending != nil:
 		// It would ask again, and meet the same limit again.

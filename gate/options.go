@@ -34,6 +34,9 @@ type Options struct {
 	Lifetime time.Duration
 	// Retention is how long an ended interaction is kept. Default: 24 hours.
 	Retention time.Duration
+	// StartRetention is how long a start ID stays used after its interaction was removed. Default:
+	// 30 days; NoExpiry: for ever.
+	StartRetention time.Duration
 	// MaxPrompts is how many prompts one interaction may show. Default: 10.
 	MaxPrompts int
 	// Limits bound what comes in.
@@ -107,6 +110,12 @@ func (o *Options) complete() (*Options, error) {
 		c.Retention = 24 * time.Hour
 	}
 	c.Retention = c.Retention.Truncate(time.Millisecond)
+	if c.StartRetention == 0 {
+		c.StartRetention = 30 * 24 * time.Hour
+	}
+	if c.StartRetention != NoExpiry {
+		c.StartRetention = c.StartRetention.Truncate(time.Millisecond)
+	}
 	if c.MaxPrompts == 0 {
 		c.MaxPrompts = 10
 	}
@@ -140,6 +149,8 @@ func (o *Options) validate() error {
 		return fmt.Errorf("open gate: lifetime %v is negative", o.Lifetime)
 	case o.Retention < 0:
 		return fmt.Errorf("open gate: retention %v is negative", o.Retention)
+	case o.StartRetention < 0 && o.StartRetention != NoExpiry:
+		return fmt.Errorf("open gate: retention %v of start ids is negative", o.StartRetention)
 	case o.MaxPrompts < 1 || o.MaxPrompts > maxRounds:
 		return fmt.Errorf("open gate: max prompts %d is not between 1 and %d", o.MaxPrompts, maxRounds)
 	case o.PollInterval < 0:

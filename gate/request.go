@@ -23,6 +23,7 @@ type request struct {
 	scope checkpoint.Hash
 	sess  checkpoint.Hash
 	start checkpoint.Hash // zero: no start ID
+	join  checkpoint.Hash // zero: the call joins nothing
 }
 
 // admit makes checks 1 to 3.
@@ -55,6 +56,8 @@ func (f *Face) admit(ctx context.Context, call Call) (*request, error) {
 	r.sess = g.hash("session", call.Scope, call.Session)
 	if call.StartID != "" {
 		r.start = g.hash("start", call.Scope, call.StartID)
+	} else if call.Join {
+		r.join = g.hash("join", call.Scope, call.Tool, r.tool.opts.Revision, string(r.args))
 	}
 	return r, nil
 }
@@ -133,6 +136,9 @@ func (r *request) locate(ctx context.Context) (in *checkpoint.Interaction, round
 	case r.call.StartID != "":
 		in, err := r.byStart(ctx)
 		return in, 0, err
+	case r.call.Join:
+		in, err := r.byJoin(ctx)
+		return in, 0, err
 	}
 	return nil, 0, nil
 }
@@ -167,7 +173,7 @@ func (r *request) mismatch(in *checkpoint.Interaction, name tokenName) string {
 		return "tool"
 	case in.Scope != r.scope:
 		return "scope"
-	case in.Start != r.start:
+	case startID(in) != r.start:
 		return "start id"
 	case !bytes.Equal(in.Arguments, r.args):
 		return "arguments"
@@ -208,10 +214,43 @@ func (r *request) byStart(ctx context.Context) (*checkpoint.Interaction, error) 
 	if err != nil {
 		return nil, err
 	}
-	if in.Scope != r.scope || in.Tool != r.tool.name || !bytes.Equal(in.Arguments, r.args) { // F5
+	same := in.Tool == r.tool.name && bytes.Equal(in.Arguments, r.args)
+	if left := in.Remains; left != nil { // T1
+		same = left.Digest.IsZero() || left.Digest == r.gate.argumentsHash(r.tool.name, r.args)
+	}
+	if in.Scope != r.scope || !same { // F5
 		return nil, fail(ErrStartConflict, "start id was used for another tool or other arguments").on(in.ID)
 	}
 	return in, nil
+}
+
+// byJoin is J1: the call joins what is open. What is overdue is not, and makes room (J2).
+func (r *request) byJoin(ctx context.Context) (*checkpoint.Interaction, error) {
+	g := r.gate
+	record, err := g.store.Find(ctx, r.join)
+	if errors.Is(err, checkpoint.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	in, err := g.read(record)
+	if err != nil {
+		return nil, err
+	}
+	if now := g.now(); overdue(in, 0, now) {
+		g.expired(ctx, in, now, "")
+		return nil, errRestart
+	}
+	return in, nil
+}
+
+// startID is the hash of the interaction's start ID; zero: it has none.
+func startID(in *checkpoint.Interaction) checkpoint.Hash {
+	if !in.Join.IsZero() {
+		return checkpoint.Hash{}
+	}
+	return in.Start
 }
 
 func (g *Gate) load(ctx context.Context, id checkpoint.ID) (*checkpoint.Interaction, error) {

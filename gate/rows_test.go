@@ -110,13 +110,13 @@ func TestWhatRowsCommit(t *testing.T) {
 	answer := with(moved, p2, `{"selectionIdx":0}`)
 	mustFail(t, g, answer, gate.ErrFailed)
 	want("N1", during, checkpoint.Running, 7, claim(owner, 3, 1), clock.Now().Add(time.Hour))
-	want("H4", recorded(t, store, id), checkpoint.Failed, 8, claim("", 3, 1), time.Time{}) // a start ID is kept
+	want("H4", recorded(t, store, id), checkpoint.Failed, 8, claim("", 3, 1), clock.Now().Add(3*time.Hour))
 
 	fails = false
 	mustFinish(t, g, answer, `"done"`)
 	want("A2", during, checkpoint.Running, 9, claim(owner, 4, 2), clock.Now().Add(time.Hour))
 	in := recorded(t, store, id)
-	want("H2", in, checkpoint.Finished, 10, claim("", 4, 2), time.Time{})
+	want("H2", in, checkpoint.Finished, 10, claim("", 4, 2), clock.Now().Add(3*time.Hour))
 	if !in.Created.Equal(began) || in.ToolRevision != "7" || in.Ending.Code != "" || !in.Ending.Time.Equal(clock.Now()) {
 		t.Errorf("finished: %+v", in)
 	}
@@ -245,7 +245,7 @@ func TestSweepsOfEnded(t *testing.T) {
 	}
 	exists(false)
 	g = open(t, store, opts)
-	clock.add(1000 * time.Hour)
+	clock.add(700 * time.Hour)
 	mustAsk(t, g, plain)
 	mustFail(t, g, started, gate.ErrAlreadyCompleted)
 	effects.want(t, 2)

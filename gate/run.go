@@ -167,6 +167,14 @@ func (r *request) prompted(ctx context.Context, in *checkpoint.Interaction, c in
 	}
 	v, err := g.commitTwice(ctx, in, next)
 	switch {
+	case v != conflict || next.Join.IsZero():
+	case in.Revision == 0: // J3, or the same commit landed before
+		return Outcome{}, errRestart
+	default: // J4
+		next.Start = checkpoint.Hash{}
+		v, err = g.commitTwice(ctx, in, next)
+	}
+	switch {
 	case v == applied:
 		prompt, err := r.show(next)
 		return r.prompts(prompt, outOfBand), err

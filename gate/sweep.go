@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/parley-go/parley/checkpoint"
 )
@@ -18,8 +19,8 @@ type sweeps struct {
 }
 
 // sweep goes on through what is due, a page at a time: it marks what expired (X1) and what was
-// abandoned (X3), and removes what ended long ago (X4). It rides on requests (R7), at most one at a
-// time; what it does not reach waits for the next one.
+// abandoned (X3), and removes what ended long ago (X4 to X6). It rides on requests (R7), at most
+// one at a time; what it does not reach waits for the next one.
 func (g *Gate) sweep(ctx context.Context) {
 	if g.opts.ReadOnly || !g.sweeps.running.CompareAndSwap(false, true) {
 		return
@@ -39,28 +40,74 @@ func (g *Gate) sweep(ctx context.Context) {
 
 func (g *Gate) sweepOne(ctx context.Context, record checkpoint.Record) {
 	now := g.now()
+	if record.Status == checkpoint.Tombstone { // X5
+		g.remove(ctx, record, now)
+		return
+	}
 	in, err := g.decode(record)
 	if err != nil {
 		g.log.WarnContext(ctx, "sweep", "error", err)
+		g.sweepUnread(ctx, record, now)
 		return
 	}
 	switch {
 	case waiting(in.Status): // X1
 		g.note(ctx, in, expire(in, now, g.opts.Retention))
 	case !in.Status.Ended(): // X2, X3
-		if held, err := g.claimHeld(ctx, in); held || err != nil {
+		g.whereDead(ctx, in.ID, in.Claim, func() { g.note(ctx, in, abandon(in, now, g.opts.Retention)) })
+	case in.Start.IsZero(): // X4
+		g.remove(ctx, record, now)
+	default: // X4
+		g.note(ctx, in, bury(in, g.argumentsHash(in.Tool, in.Arguments), now, g.tombstoneDue(now)))
+	}
+}
+
+// sweepUnread is X6: an interaction that cannot be read goes by its plain fields, when it would
+// have gone at the latest.
+func (g *Gate) sweepUnread(ctx context.Context, record checkpoint.Record, now time.Time) {
+	if !record.Status.Ended() && now.Before(record.Due.Add(g.opts.Retention)) {
+		return
+	}
+	g.whereDead(ctx, record.ID, record.Claim, func() {
+		if record.Start.IsZero() {
+			g.remove(ctx, record, now)
 			return
 		}
-		if release, ok := g.claims.hold(in.ID); ok {
-			defer release()
-			g.note(ctx, in, abandon(in, now, g.opts.Retention))
-		}
-	case in.Start.IsZero(): // X4
-		batch := &checkpoint.Batch{Time: now, Owner: g.member.Owner(), Lazy: true}
-		batch.Deletes = []checkpoint.Delete{{ID: in.ID, Revision: in.Revision}}
-		var changed *checkpoint.ConflictError
-		if err := g.store.Commit(context.WithoutCancel(ctx), batch); err != nil && !errors.As(err, &changed) {
-			g.log.WarnContext(ctx, "sweep", "error", err)
-		}
+		prev := &checkpoint.Interaction{ID: record.ID, Revision: record.Revision, Claim: record.Claim}
+		g.note(ctx, prev, buryUnread(record, now, g.tombstoneDue(now)))
+	})
+}
+
+// whereDead calls do where the claim is dead (X3), and keeps everybody else in the process away
+// meanwhile.
+func (g *Gate) whereDead(ctx context.Context, id checkpoint.ID, claim checkpoint.Claim, do func()) {
+	if held, err := g.claimHeld(ctx, id, claim); held || err != nil { // X2
+		return
 	}
+	if release, ok := g.claims.hold(id); ok {
+		defer release()
+		do()
+	}
+}
+
+func (g *Gate) remove(ctx context.Context, record checkpoint.Record, now time.Time) {
+	batch := &checkpoint.Batch{Time: now, Owner: g.member.Owner(), Lazy: true}
+	batch.Deletes = []checkpoint.Delete{{ID: record.ID, Revision: record.Revision}}
+	var changed *checkpoint.ConflictError
+	if err := g.store.Commit(context.WithoutCancel(ctx), batch); err != nil && !errors.As(err, &changed) {
+		g.log.WarnContext(ctx, "sweep", "error", err)
+	}
+}
+
+// tombstoneDue is when a tombstone made now is removed; zero: never.
+func (g *Gate) tombstoneDue(now time.Time) time.Time {
+	if g.opts.StartRetention == NoExpiry {
+		return time.Time{}
+	}
+	return now.Add(g.opts.StartRetention)
+}
+
+// argumentsHash is what a tombstone keeps of the arguments.
+func (g *Gate) argumentsHash(tool string, arguments []byte) checkpoint.Hash {
+	return g.hash("arguments", tool, string(arguments))
 }

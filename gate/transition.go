@@ -94,6 +94,8 @@ func arrive(in *checkpoint.Interaction, a arrival) move {
 		}
 	}
 	switch in.Status {
+	case checkpoint.Tombstone: // T1
+		return move{then: refuse, code: remains(in)}
 	case checkpoint.Open: // P1, P2, P3
 		if a.mint == nil {
 			return move{then: showPrompt}
@@ -130,6 +132,18 @@ func again(in *checkpoint.Interaction, a arrival) move {
 	}
 }
 
+// remains is T1: what a tombstone tells of what was there.
+func remains(in *checkpoint.Interaction) Code {
+	switch in.Remains.Status {
+	case checkpoint.Finished:
+		return ErrAlreadyCompleted
+	case checkpoint.Expired:
+		return ErrExpired
+	default:
+		return ErrOutcomeUnknown
+	}
+}
+
 // start is F2: the record that a start ID makes before the first run.
 func start(in *checkpoint.Interaction, a arrival) move {
 	next := advance(in, a.now)
@@ -145,7 +159,15 @@ func claim(next *checkpoint.Interaction, a arrival, then then) move {
 	}
 	next.Claim = checkpoint.Claim{Owner: a.owner, Epoch: next.Claim.Epoch + 1, Attempt: next.Claim.Attempt + 1}
 	next.Due = a.lookAgain
+	leave(next)
 	return move{next: next, then: then}
+}
+
+// leave gives the join hash up: nobody can join any more.
+func leave(next *checkpoint.Interaction) {
+	if !next.Join.IsZero() {
+		next.Start = checkpoint.Hash{}
+	}
 }
 
 // ask is H1: the handler's prompt becomes the open round. Its deadline is what the gate, the tool
@@ -159,6 +181,9 @@ func ask(in *checkpoint.Interaction, round checkpoint.Round, now time.Time) *che
 	next.Status = checkpoint.Open
 	next.Claim = checkpoint.Claim{Epoch: in.Claim.Epoch}
 	next.Due = round.Deadline
+	if !next.Join.IsZero() {
+		next.Start = next.Join
+	}
 	return next
 }
 
@@ -190,15 +215,34 @@ func abandon(in *checkpoint.Interaction, now time.Time, retention time.Duration)
 	return retire(next, retention)
 }
 
-// retire gives up the claim and sets when the record may be removed (X4). One with a start ID
-// stays: without it the same start ID would begin the work anew.
+// retire gives up the claim and sets when the record may be removed (X4).
 func retire(next *checkpoint.Interaction, retention time.Duration) *checkpoint.Interaction {
 	next.Claim.Owner = ""
-	next.Due = time.Time{}
-	if next.Start.IsZero() {
-		next.Due = next.Updated.Add(retention)
+	next.Due = next.Updated.Add(retention)
+	leave(next)
+	return next
+}
+
+// bury is X4 for an interaction with a start ID: what is left of it until due. digest is that of its
+// arguments.
+func bury(in *checkpoint.Interaction, digest checkpoint.Hash, now, due time.Time) *checkpoint.Interaction {
+	next := advance(in, now)
+	next.Status = checkpoint.Tombstone
+	next.Due = due
+	next.Arguments, next.Rounds = nil, nil
+	next.Remains = &checkpoint.Remains{Status: in.Status, Digest: digest}
+	if in.Ending != nil {
+		next.Ending = &checkpoint.Ending{Code: in.Ending.Code, Time: in.Ending.Time}
 	}
 	return next
+}
+
+// buryUnread is X6: as bury, of an interaction of which nothing but the plain fields can be read.
+func buryUnread(r checkpoint.Record, now, due time.Time) *checkpoint.Interaction {
+	return &checkpoint.Interaction{
+		ID: r.ID, Revision: r.Revision + 1, Status: checkpoint.Tombstone, Scope: r.Scope, Start: r.Start, Created: now, Updated: now,
+		Due: due, Claim: checkpoint.Claim{Epoch: r.Claim.Epoch + 1}, Remains: &checkpoint.Remains{},
+	}
 }
 
 // advance is what every write has in common.
