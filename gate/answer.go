@@ -235,6 +235,12 @@ func (f *Face) answer(ctx context.Context, a AnswerRequest) error {
 	if g.opts.ReadOnly {
 		return readOnly()
 	}
+	room, e := g.reserve(ctx, in.Scope, checkpoint.Usage{Bytes: answerSize(answer)})
+	if e != nil {
+		e.StillOpen = true
+		return e.on(in.ID)
+	}
+	defer room.release()
 	switch v, err := g.commit(ctx, in, m.next); v {
 	case applied:
 		return nil

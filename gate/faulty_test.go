@@ -26,6 +26,15 @@ type faulty struct {
 	hanging bool // commits do what they do and return when their context ends
 	// loadFault fails every load, where it is set.
 	loadFault error
+	// usageFault fails every look at what is stored, where it is set.
+	usageFault error
+}
+
+func (f *faulty) Usage(ctx context.Context, scope checkpoint.Hash) (checkpoint.Usage, error) {
+	if f.usageFault != nil {
+		return checkpoint.Usage{}, f.usageFault
+	}
+	return f.Store.Usage(ctx, scope)
 }
 
 func (f *faulty) Join(ctx context.Context, proposed checkpoint.Ledger) (checkpoint.Ledger, checkpoint.Member, error) {

@@ -30,10 +30,11 @@ type Gate struct {
 	ring   atomic.Pointer[ring]
 	log    *slog.Logger
 
-	intake *intake
-	claims claims
-	owed   owed
-	sweeps sweeps
+	intake   *intake
+	claims   claims
+	capacity capacity
+	owed     owed
+	sweeps   sweeps
 }
 
 // face embeds a Face without exporting the field.

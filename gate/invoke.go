@@ -173,6 +173,13 @@ func (r *request) perform(ctx context.Context, in *checkpoint.Interaction, m mov
 	if err := r.authorize(ctx, recorded, m.then == runRecovery); err != nil {
 		return Outcome{}, err
 	}
+	if m.then == runHandler { // recovery uses what is retained
+		room, e := r.gate.reserve(ctx, r.scope, r.nextRound(recorded))
+		if e != nil {
+			return Outcome{}, e.on(in.ID)
+		}
+		defer room.release()
+	}
 	if m.next != nil {
 		if err := r.record(ctx, in, m.next); err != nil {
 			return Outcome{}, err
@@ -232,6 +239,11 @@ func (r *request) fresh(ctx context.Context) (Outcome, error) {
 	if err := r.authorize(ctx, in, false); err != nil {
 		return Outcome{}, err
 	}
+	room, e := g.reserve(ctx, r.scope, r.newInteraction())
+	if e != nil {
+		return Outcome{}, e
+	}
+	defer room.release()
 	if r.start.IsZero() { // F1
 		return r.run(ctx, in, false)
 	}
@@ -244,6 +256,7 @@ func (r *request) fresh(ctx context.Context) (Outcome, error) {
 	if err := r.record(ctx, in, m.next); err != nil {                                            // errRestart: F3
 		return Outcome{}, err
 	}
+	room.counted()
 	return r.run(ctx, m.next, false)
 }
 

@@ -41,6 +41,8 @@ type Options struct {
 	MaxPrompts int
 	// Limits bound what comes in.
 	Limits Limits
+	// Capacity limits what the ledger holds.
+	Capacity Capacity
 	// PromptLink returns the address at which a person can answer an interaction's prompt out of
 	// band, for [Outcome.Link]; it is not called while a lock is held, and must not block.
 	// Default: there is none.
@@ -103,6 +105,7 @@ func (o *Options) complete() (*Options, error) {
 	}
 	c := *o
 	c.Limits.setDefaults()
+	c.Capacity.setDefaults()
 	if c.Lifetime == 0 {
 		c.Lifetime = 10 * time.Minute
 	}
@@ -155,6 +158,9 @@ func (o *Options) validate() error {
 		return fmt.Errorf("open gate: max prompts %d is not between 1 and %d", o.MaxPrompts, maxRounds)
 	case o.PollInterval < 0:
 		return fmt.Errorf("open gate: poll interval %v is negative", o.PollInterval)
+	}
+	if err := o.Capacity.validate(); err != nil {
+		return err
 	}
 	if o.Limits.Depth > maxDepth {
 		return fmt.Errorf("open gate: limit of depth %d is over %d", o.Limits.Depth, maxDepth)

@@ -145,6 +145,9 @@ func (r *request) prompted(ctx context.Context, in *checkpoint.Interaction, c in
 	if recovery { // H7
 		return r.ended(ctx, in, fail(ErrRecoveryOnly, "the tool asked a question while it was to recover"))
 	}
+	if r.tool.opts.NeverAsks {
+		return r.ended(ctx, in, fail(ErrInvalidQuestion, "the tool asked a question and declares that it never does"))
+	}
 	if e := r.limitRounds(in); e != nil {
 		return r.ended(ctx, in, e)
 	}

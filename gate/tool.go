@@ -84,6 +84,9 @@ type ToolOptions struct {
 	KeepOpen bool
 	// Lifetime shortens the gate's lifetime of an interaction. Zero: the gate's.
 	Lifetime time.Duration
+	// NeverAsks declares that the tool asks no question: no room is reserved for one, and one that
+	// it raises all the same is ErrInvalidQuestion.
+	NeverAsks bool
 	// Needs are the facilities without which the tool is not run at all.
 	Needs []interrupt.Facility
 	// Guidance is what somebody is told whose host cannot ask: what to do instead. Link goes with

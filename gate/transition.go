@@ -223,8 +223,8 @@ func retire(next *checkpoint.Interaction, retention time.Duration) *checkpoint.I
 	return next
 }
 
-// bury is X4 for an interaction with a start ID: what is left of it until due. digest is that of its
-// arguments.
+// bury is X4 for an interaction with a start ID: what is left of it until due. digest is that of
+// its arguments.
 func bury(in *checkpoint.Interaction, digest checkpoint.Hash, now, due time.Time) *checkpoint.Interaction {
 	next := advance(in, now)
 	next.Status = checkpoint.Tombstone

@@ -1,0 +1,179 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/parley-go/parley/checkpoint"
+)
+
+// Unlimited as a field of [Capacity] is no limit.
+const Unlimited = -1
+
+// Capacity limits what a ledger holds (R33): open interactions, and bytes retained of open and
+// ended ones (prompts, state, answers, arguments, steps, and [checkpoint.Charge] for each record).
+// A call for which there is no room is refused with ErrBusy before its handler runs; nothing is
+// ever evicted to make room.
+//
+// What a running handler may still store is reserved in its process. Several processes on one store
+// each add only their own reservations to what the store holds, so that together they can go a
+// little over a limit.
+type Capacity struct {
+	Open          int   // default 100,000
+	OpenPerScope  int   // default 10,000
+	Bytes         int64 // default 4 GiB
+	BytesPerScope int64 // default 1 GiB
+}
+
+func (c *Capacity) setDefaults() {
+	if c.Open == 0 {
+		c.Open = 100_000
+	}
+	if c.OpenPerScope == 0 {
+		c.OpenPerScope = 10_000
+	}
+	if c.Bytes == 0 {
+		c.Bytes = 4 << 30
+	}
+	if c.BytesPerScope == 0 {
+		c.BytesPerScope = 1 << 30
+	}
+}
+
+func (c *Capacity) validate() error {
+	for _, n := range []int64{int64(c.Open), int64(c.OpenPerScope), c.Bytes, c.BytesPerScope} {
+		if n < Unlimited {
+			return fmt.Errorf("open gate: capacity %d is negative", n)
+		}
+	}
+	return nil
+}
+
+// capacity holds the reservations of this process.
+type capacity struct {
+	mu     sync.Mutex
+	all    checkpoint.Usage
+	scopes map[checkpoint.Hash]checkpoint.Usage
+}
+
+// add reserves, or gives back what is negative, and returns the sums that contain it.
+func (c *capacity) add(scope checkpoint.Hash, need checkpoint.Usage) (all, own checkpoint.Usage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all, own = plus(c.all, need), plus(c.scopes[scope], need)
+	if c.scopes == nil {
+		c.scopes = map[checkpoint.Hash]checkpoint.Usage{}
+	}
+	c.all, c.scopes[scope] = all, own
+	if own == (checkpoint.Usage{}) {
+		delete(c.scopes, scope)
+	}
+	return all, own
+}
+
+func plus(a, b checkpoint.Usage) checkpoint.Usage {
+	return checkpoint.Usage{Active: a.Active + b.Active, Bytes: a.Bytes + b.Bytes}
+}
+
+// A reservation is room for what one request may store.
+type reservation struct {
+	gate  *Gate
+	scope checkpoint.Hash
+	held  checkpoint.Usage
+}
+
+// reserve makes room, or returns ErrBusy. It adds the reservation before it reads what is stored:
+// the other way round, what another request stores in between would be in neither.
+func (g *Gate) reserve(ctx context.Context, scope checkpoint.Hash, need checkpoint.Usage) (*reservation, *Error) {
+	r := &reservation{g, scope, need}
+	if need == (checkpoint.Usage{}) {
+		return r, nil
+	}
+	all, own := g.capacity.add(scope, need)
+	e := g.room(ctx, all, own, scope)
+	if e != nil {
+		r.release()
+		return nil, e
+	}
+	return r, nil
+}
+
+func (g *Gate) room(ctx context.Context, all, own checkpoint.Usage, scope checkpoint.Hash) *Error {
+	c := &g.opts.Capacity
+	for _, limit := range []struct {
+		reserved checkpoint.Usage
+		scope    checkpoint.Hash
+		open     int
+		bytes    int64
+		where    string
+	}{
+		{own, scope, c.OpenPerScope, c.BytesPerScope, "of this scope"},
+		{all, checkpoint.Hash{}, c.Open, c.Bytes, "in all"},
+	} {
+		if limit.open == Unlimited && limit.bytes == Unlimited {
+			continue
+		}
+		stored, err := g.store.Usage(ctx, limit.scope)
+		if err != nil {
+			return unavailable(err)
+		}
+		sum := plus(stored, limit.reserved)
+		switch {
+		case limit.open != Unlimited && sum.Active > limit.open:
+			return fail(ErrBusy, "there are %d open interactions %s, which is all there may be", limit.open, limit.where)
+		case limit.bytes != Unlimited && sum.Bytes > limit.bytes:
+			return fail(ErrBusy, "the %d bytes that may be kept %s are used or reserved", limit.bytes, limit.where)
+		}
+	}
+	return nil
+}
+
+// counted gives back the interaction that was reserved: the store counts it from now on.
+func (r *reservation) counted() {
+	counted := checkpoint.Usage{Active: r.held.Active}
+	r.held.Active = 0
+	r.gate.capacity.add(r.scope, checkpoint.Usage{Active: -counted.Active})
+}
+
+// release gives back what is left. It is called when what was stored of it can be seen in the
+// store.
+func (r *reservation) release() {
+	if r.held != (checkpoint.Usage{}) {
+		r.gate.capacity.add(r.scope, checkpoint.Usage{Active: -r.held.Active, Bytes: -r.held.Bytes})
+		r.held = checkpoint.Usage{}
+	}
+}
+
+// maxPrompt is the most that one more prompt of the tool takes; nothing where it never asks.
+func (r *request) maxPrompt() int64 {
+	if r.tool.opts.NeverAsks {
+		return 0
+	}
+	return int64(r.gate.opts.Limits.Prompt + r.gate.opts.Limits.State)
+}
+
+// newInteraction is what a fresh call reserves.
+func (r *request) newInteraction() checkpoint.Usage {
+	if r.tool.opts.NeverAsks {
+		return checkpoint.Usage{}
+	}
+	return checkpoint.Usage{Active: 1, Bytes: r.maxPrompt() + checkpoint.Charge}
+}
+
+// nextRound is what the run for the last round's answer reserves: the answer's own bytes, and the
+// prompt that may follow.
+func (r *request) nextRound(in *checkpoint.Interaction) checkpoint.Usage {
+	need := checkpoint.Usage{Bytes: r.maxPrompt()}
+	if last := in.Last(); last != nil {
+		need.Bytes += answerSize(last.Answer)
+	}
+	return need
+}
+
+func answerSize(answer *checkpoint.Answer) (size int64) {
+	for _, payload := range answer.Payloads {
+		size += int64(len(payload))
+	}
+	return size
+}
