@@ -75,5 +75,8 @@ func DecodeEntry(data []byte) (*Entry, error) {
 	if envelope.V != auditVersion {
 		return nil, fmt.Errorf("read audit entry: format version %d, want %d", envelope.V, auditVersion)
 	}
+	if !e.Status.Valid() {
+		return nil, errors.New("read audit entry: it names no status")
+	}
 	return e, nil
 }

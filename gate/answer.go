@@ -206,6 +206,10 @@ func (f *Face) answer(ctx context.Context, a AnswerRequest) error {
 	who := Answerer{
 		Scope: a.Scope, SameScope: in.Scope == g.hash("scope", a.Scope), By: a.By, Face: f.name, Interaction: in.ID, Tool: in.Tool,
 	}
+	from := origin{face: f.name}
+	if who.SameScope {
+		from.scope = a.Scope
+	}
 	if err := safely(func() error { return g.opts.AuthorizeAnswer(ctx, who) }); err != nil {
 		return fail(ErrUnauthorized, "the answer is not authorized").because(hideInterrupts(err))
 	}
@@ -218,7 +222,7 @@ func (f *Face) answer(ctx context.Context, a AnswerRequest) error {
 	}
 	now := g.now()
 	if overdue(in, a.Round, now) {
-		return g.expired(ctx, in, now, "")
+		return g.expired(ctx, from, in, now, "")
 	}
 	answer, err := g.verify(in, a.Round, a.Answers)
 	if err != nil {
@@ -241,7 +245,7 @@ func (f *Face) answer(ctx context.Context, a AnswerRequest) error {
 		return e.on(in.ID)
 	}
 	defer room.release()
-	switch v, err := g.commit(ctx, in, m.next); v {
+	switch v, err := g.commit(ctx, from, in, m.next); v {
 	case applied:
 		return nil
 	case conflict:

@@ -25,44 +25,40 @@ const (
 const commitTimeout = 30 * time.Second
 
 // commit writes next where prev is what the store holds, durably.
-func (g *Gate) commit(ctx context.Context, prev, next *checkpoint.Interaction) (verdict, error) {
-	batch, err := g.batch(prev, next)
+func (g *Gate) commit(ctx context.Context, from origin, prev, next *checkpoint.Interaction) (verdict, error) {
+	c, err := g.change(from, prev, next)
 	if err != nil {
 		return rejected, err
 	}
-	return g.write(ctx, batch, conflict)
+	return g.write(ctx, c, conflict)
 }
 
 // commitTwice is commit, once more where the outcome is unknown: the same batch is the same batch.
 // A conflict of the second one can be with the first.
-func (g *Gate) commitTwice(ctx context.Context, prev, next *checkpoint.Interaction) (verdict, error) {
-	batch, err := g.batch(prev, next)
+func (g *Gate) commitTwice(ctx context.Context, from origin, prev, next *checkpoint.Interaction) (verdict, error) {
+	c, err := g.change(from, prev, next)
 	if err != nil {
 		return rejected, err
 	}
-	v, err := g.write(ctx, batch, conflict)
+	v, err := g.write(ctx, c, conflict)
 	if v == unknown {
-		v, err = g.write(ctx, batch, unknown)
+		v, err = g.write(ctx, c, unknown)
 	}
 	return v, err
-}
-
-func (g *Gate) batch(prev, next *checkpoint.Interaction) (*checkpoint.Batch, error) {
-	record, err := g.encode(next)
-	if err != nil {
-		return nil, err
-	}
-	return &checkpoint.Batch{
-		Time: next.Updated, Owner: g.member.Owner(),
-		Puts: []checkpoint.Put{{Record: record, Epoch: prev.Claim.Epoch}},
-	}, nil
 }
 
 // write commits a batch of one put. What its outcome is, where the store does not tell, is settled
 // by reading back (R25); unread is what a conflict is taken for where nothing can be read back. The
 // caller's context does not break a commit off: half of one is no state to be in.
-func (g *Gate) write(ctx context.Context, batch *checkpoint.Batch, unread verdict) (verdict, error) {
-	ctx = context.WithoutCancel(ctx)
+func (g *Gate) write(ctx context.Context, c *change, unread verdict) (verdict, error) {
+	v, err := g.tryWrite(context.WithoutCancel(ctx), c.batch, unread)
+	if v == applied {
+		g.tell(ctx, c.event)
+	}
+	return v, err
+}
+
+func (g *Gate) tryWrite(ctx context.Context, batch *checkpoint.Batch, unread verdict) (verdict, error) {
 	err := bounded(ctx, func(ctx context.Context) error { return g.store.Commit(ctx, batch) })
 	var changed *checkpoint.ConflictError
 	switch {
@@ -107,35 +103,35 @@ func bounded(ctx context.Context, f func(ctx context.Context) error) error {
 
 // mark records an ending. It is visible at once and durable with a later commit; nobody waits for
 // it (R25). Only where the claim was lost does it matter to the caller.
-func (g *Gate) mark(ctx context.Context, prev, next *checkpoint.Interaction) verdict {
-	batch, err := g.batch(prev, next)
+func (g *Gate) mark(ctx context.Context, from origin, prev, next *checkpoint.Interaction) verdict {
+	c, err := g.change(from, prev, next)
 	if err != nil {
 		g.log.ErrorContext(ctx, "ending not recorded", "interaction", next.ID, "error", err)
 		return rejected
 	}
-	batch.Lazy = true
-	return g.markBatch(ctx, batch)
+	c.batch.Lazy = true
+	return g.writeMark(ctx, c)
 }
 
-func (g *Gate) markBatch(ctx context.Context, batch *checkpoint.Batch) verdict {
-	v, err := g.write(ctx, batch, conflict)
+func (g *Gate) writeMark(ctx context.Context, c *change) verdict {
+	v, err := g.write(ctx, c, conflict)
 	switch v {
 	case rejected:
-		g.log.ErrorContext(ctx, "ending not recorded", "interaction", batch.Puts[0].Record.ID, "error", err)
+		g.log.ErrorContext(ctx, "ending not recorded", "interaction", c.event.Entry.Interaction, "error", err)
 	case unknown:
-		g.log.WarnContext(ctx, "ending not recorded yet", "interaction", batch.Puts[0].Record.ID, "error", err)
-		g.owed.add(batch)
+		g.log.WarnContext(ctx, "ending not recorded yet", "interaction", c.event.Entry.Interaction, "error", err)
+		g.owed.add(c)
 	}
 	return v
 }
 
 // note writes down what every access can see for itself (X1, X3): whoever comes next does it again
 // where it fails.
-func (g *Gate) note(ctx context.Context, prev, next *checkpoint.Interaction) {
-	batch, err := g.batch(prev, next)
+func (g *Gate) note(ctx context.Context, from origin, prev, next *checkpoint.Interaction) {
+	c, err := g.change(from, prev, next)
 	if err == nil {
-		batch.Lazy = true
-		_, err = g.write(ctx, batch, conflict)
+		c.batch.Lazy = true
+		_, err = g.write(ctx, c, conflict)
 	}
 	var changed *checkpoint.ConflictError
 	if err != nil && !errors.As(err, &changed) {
@@ -145,38 +141,38 @@ func (g *Gate) note(ctx context.Context, prev, next *checkpoint.Interaction) {
 
 // owed keeps the marks that the store refused for a passing reason.
 type owed struct {
-	mu      sync.Mutex
-	batches []*checkpoint.Batch
+	mu    sync.Mutex
+	marks []*change
 }
 
 // maxOwed bounds what is kept while a store is down; a mark that is dropped costs a recovery.
 const maxOwed = 1024
 
-func (o *owed) add(batch *checkpoint.Batch) {
+func (o *owed) add(mark *change) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.batches) < maxOwed {
-		o.batches = append(o.batches, batch)
+	if len(o.marks) < maxOwed {
+		o.marks = append(o.marks, mark)
 	}
 }
 
 // next takes the oldest out, or nil.
-func (o *owed) next() *checkpoint.Batch {
+func (o *owed) next() *change {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.batches) == 0 {
+	if len(o.marks) == 0 {
 		return nil
 	}
-	batch := o.batches[0]
-	o.batches = o.batches[1:]
-	return batch
+	mark := o.marks[0]
+	o.marks = o.marks[1:]
+	return mark
 }
 
 // pay writes some of the marks that are owed, until one is refused again.
 func (g *Gate) pay(ctx context.Context) {
 	for range sweepPage {
-		batch := g.owed.next()
-		if batch == nil || g.markBatch(ctx, batch) == unknown {
+		mark := g.owed.next()
+		if mark == nil || g.writeMark(ctx, mark) == unknown {
 			return
 		}
 	}

@@ -35,6 +35,7 @@ type Gate struct {
 	capacity capacity
 	owed     owed
 	sweeps   sweeps
+	trimmer  trimmer
 }
 
 // face embeds a Face without exporting the field.

@@ -97,7 +97,7 @@ func (r *request) decide(ctx context.Context, in *checkpoint.Interaction, round 
 	g := r.gate
 	now := g.now()
 	if overdue(in, round, now) {
-		return move{}, g.expired(ctx, in, now, r.call.StartID)
+		return move{}, g.expired(ctx, r.origin(), in, now, r.call.StartID)
 	}
 	a := arrival{
 		round: round, replay: r.tool.opts.Replay, owner: g.member.Owner(), now: now, lookAgain: now.Add(r.patience()),
@@ -206,9 +206,9 @@ func (r *request) record(ctx context.Context, in, next *checkpoint.Interaction) 
 		return closing()
 	}
 	if now := g.now(); waiting(in.Status) && overdue(in, 0, now) {
-		return g.expired(ctx, in, now, r.call.StartID)
+		return g.expired(ctx, r.origin(), in, now, r.call.StartID)
 	}
-	switch v, err := g.commit(ctx, in, next); v {
+	switch v, err := g.commit(ctx, r.origin(), in, next); v {
 	case applied:
 		return nil
 	case conflict:
@@ -349,9 +349,9 @@ func startUnknown(startID string) *Error {
 
 // expired marks an interaction whose deadline has passed (X1), where that is not done yet, and says
 // so.
-func (g *Gate) expired(ctx context.Context, in *checkpoint.Interaction, now time.Time, startID string) *Error {
+func (g *Gate) expired(ctx context.Context, from origin, in *checkpoint.Interaction, now time.Time, startID string) *Error {
 	if waiting(in.Status) && past(in.Last().Deadline, now) && !g.opts.ReadOnly {
-		g.note(ctx, in, expire(in, now, g.opts.Retention))
+		g.note(ctx, from, in, expire(in, now, g.opts.Retention))
 	}
 	return fail(ErrExpired, "the time to answer is over: %s", ownKey(startID)).on(in.ID)
 }

@@ -51,6 +51,15 @@ type Options struct {
 	ReadOnly bool
 	// PollInterval is how often Wait looks again where nothing woke it. Default: one second.
 	PollInterval time.Duration
+	// AuditRetention is how long entries of the audit trail are kept. Default: 90 days; NoExpiry:
+	// for ever.
+	AuditRetention time.Duration
+	// Observer is told of every transition, after its commit and in the goroutine of the request
+	// that made it (for what a sweep found: of whichever request the sweep rides on), while no lock
+	// is held: what it does slowly it does elsewhere. Calls come at once from several goroutines.
+	// After a commit whose outcome is unknown an event can be missing: the audit trail is the
+	// truth. Default: none.
+	Observer Observer
 	// Logger gets what the host should know and no caller may, without tokens, arguments and
 	// answers. Default: slog.Default().
 	Logger *slog.Logger
@@ -119,6 +128,9 @@ func (o *Options) complete() (*Options, error) {
 	if c.StartRetention != NoExpiry {
 		c.StartRetention = c.StartRetention.Truncate(time.Millisecond)
 	}
+	if c.AuditRetention == 0 {
+		c.AuditRetention = 90 * 24 * time.Hour
+	}
 	if c.MaxPrompts == 0 {
 		c.MaxPrompts = 10
 	}
@@ -154,6 +166,8 @@ func (o *Options) validate() error {
 		return fmt.Errorf("open gate: retention %v is negative", o.Retention)
 	case o.StartRetention < 0 && o.StartRetention != NoExpiry:
 		return fmt.Errorf("open gate: retention %v of start ids is negative", o.StartRetention)
+	case o.AuditRetention < 0 && o.AuditRetention != NoExpiry:
+		return fmt.Errorf("open gate: retention %v of the audit trail is negative", o.AuditRetention)
 	case o.MaxPrompts < 1 || o.MaxPrompts > maxRounds:
 		return fmt.Errorf("open gate: max prompts %d is not between 1 and %d", o.MaxPrompts, maxRounds)
 	case o.PollInterval < 0:

@@ -26,6 +26,9 @@ type request struct {
 	join  checkpoint.Hash // zero: the call joins nothing
 }
 
+// origin is what the audit trail keeps of where the request came from.
+func (r *request) origin() origin { return origin{r.name, r.call.Scope} }
+
 // admit makes checks 1 to 3.
 func (f *Face) admit(ctx context.Context, call Call) (*request, error) {
 	g := f.gate
@@ -239,7 +242,7 @@ func (r *request) byJoin(ctx context.Context) (*checkpoint.Interaction, error) {
 		return nil, err
 	}
 	if now := g.now(); overdue(in, 0, now) {
-		g.expired(ctx, in, now, "")
+		g.expired(ctx, r.origin(), in, now, "")
 		return nil, errRestart
 	}
 	return in, nil

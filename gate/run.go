@@ -168,14 +168,14 @@ func (r *request) prompted(ctx context.Context, in *checkpoint.Interaction, c in
 	if r.closing() {
 		return r.ended(ctx, in, closing())
 	}
-	v, err := g.commitTwice(ctx, in, next)
+	v, err := g.commitTwice(ctx, r.origin(), in, next)
 	switch {
 	case v != conflict || next.Join.IsZero():
 	case in.Revision == 0: // J3, or the same commit landed before
 		return Outcome{}, errRestart
 	default: // J4
 		next.Start = checkpoint.Hash{}
-		v, err = g.commitTwice(ctx, in, next)
+		v, err = g.commitTwice(ctx, r.origin(), in, next)
 	}
 	switch {
 	case v == applied:
@@ -207,7 +207,7 @@ func (r *request) markEnding(ctx context.Context, in *checkpoint.Interaction, en
 	if in.Revision == 0 {
 		return nil
 	}
-	switch r.gate.mark(ctx, in, end(in, ending, r.gate.now(), r.gate.opts.Retention)) {
+	switch r.gate.mark(ctx, r.origin(), in, end(in, ending, r.gate.now(), r.gate.opts.Retention)) {
 	case conflict, lapsed:
 		return lost(in, nil)
 	}

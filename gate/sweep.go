@@ -27,6 +27,7 @@ func (g *Gate) sweep(ctx context.Context) {
 	}
 	defer g.sweeps.running.Store(false)
 	g.pay(ctx)
+	g.trim(ctx)
 	page, err := g.store.List(ctx, checkpoint.Query{DueBefore: g.now(), After: g.sweeps.after, Limit: sweepPage})
 	if err != nil {
 		g.log.WarnContext(ctx, "sweep", "error", err)
@@ -41,7 +42,7 @@ func (g *Gate) sweep(ctx context.Context) {
 func (g *Gate) sweepOne(ctx context.Context, record checkpoint.Record) {
 	now := g.now()
 	if record.Status == checkpoint.Tombstone { // X5
-		g.remove(ctx, record, now)
+		g.remove(ctx, record, "", now)
 		return
 	}
 	in, err := g.decode(record)
@@ -52,13 +53,13 @@ func (g *Gate) sweepOne(ctx context.Context, record checkpoint.Record) {
 	}
 	switch {
 	case waiting(in.Status): // X1
-		g.note(ctx, in, expire(in, now, g.opts.Retention))
+		g.note(ctx, sweeping, in, expire(in, now, g.opts.Retention))
 	case !in.Status.Ended(): // X2, X3
-		g.whereDead(ctx, in.ID, in.Claim, func() { g.note(ctx, in, abandon(in, now, g.opts.Retention)) })
+		g.whereDead(ctx, in.ID, in.Claim, func() { g.note(ctx, sweeping, in, abandon(in, now, g.opts.Retention)) })
 	case in.Start.IsZero(): // X4
-		g.remove(ctx, record, now)
+		g.remove(ctx, record, in.Tool, now)
 	default: // X4
-		g.note(ctx, in, bury(in, g.argumentsHash(in.Tool, in.Arguments), now, g.tombstoneDue(now)))
+		g.note(ctx, sweeping, in, bury(in, g.argumentsHash(in.Tool, in.Arguments), now, g.tombstoneDue(now)))
 	}
 }
 
@@ -70,11 +71,11 @@ func (g *Gate) sweepUnread(ctx context.Context, record checkpoint.Record, now ti
 	}
 	g.whereDead(ctx, record.ID, record.Claim, func() {
 		if record.Start.IsZero() {
-			g.remove(ctx, record, now)
+			g.remove(ctx, record, "", now)
 			return
 		}
 		prev := &checkpoint.Interaction{ID: record.ID, Revision: record.Revision, Claim: record.Claim}
-		g.note(ctx, prev, buryUnread(record, now, g.tombstoneDue(now)))
+		g.note(ctx, sweeping, prev, buryUnread(record, now, g.tombstoneDue(now)))
 	})
 }
 
@@ -90,11 +91,24 @@ func (g *Gate) whereDead(ctx context.Context, id checkpoint.ID, claim checkpoint
 	}
 }
 
-func (g *Gate) remove(ctx context.Context, record checkpoint.Record, now time.Time) {
-	batch := &checkpoint.Batch{Time: now, Owner: g.member.Owner(), Lazy: true}
+// remove deletes a record. tool is empty where it cannot be read.
+func (g *Gate) remove(ctx context.Context, record checkpoint.Record, tool string, now time.Time) {
+	e := checkpoint.Entry{
+		Time: now, Interaction: record.ID, Action: checkpoint.ActionRemoved, Status: record.Status, Tool: tool, Scope: record.Scope,
+	}
+	audit, err := checkpoint.EncodeEntry(&e)
+	if err != nil {
+		g.log.WarnContext(ctx, "sweep", "error", err)
+		return
+	}
+	batch := &checkpoint.Batch{Time: now, Owner: g.member.Owner(), Audit: [][]byte{audit}, Lazy: true}
 	batch.Deletes = []checkpoint.Delete{{ID: record.ID, Revision: record.Revision}}
 	var changed *checkpoint.ConflictError
-	if err := g.store.Commit(context.WithoutCancel(ctx), batch); err != nil && !errors.As(err, &changed) {
+	err = g.store.Commit(context.WithoutCancel(ctx), batch)
+	switch {
+	case err == nil:
+		g.tell(ctx, Event{Entry: e})
+	case !errors.As(err, &changed):
 		g.log.WarnContext(ctx, "sweep", "error", err)
 	}
 }

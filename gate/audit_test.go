@@ -1,0 +1,267 @@
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/interrupt"
+)
+
+// An observer keeps what it is told.
+type observer struct {
+	mu     sync.Mutex
+	events []gate.Event
+}
+
+func (o *observer) Observe(_ context.Context, e gate.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.events = append(o.events, e)
+}
+
+func trail(t *testing.T, f interface {
+	Audit(ctx context.Context, q gate.AuditQuery) (gate.AuditPage, error)
+}) []gate.AuditEntry {
+	t.Helper()
+	page, err := f.Audit(t.Context(), gate.AuditQuery{Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range page.Entries {
+		if e.Problem != nil {
+			t.Errorf("entry %d: %v", e.Seq, e.Problem)
+		}
+	}
+	return page.Entries
+}
+
+// line is an entry in short.
+func line(e checkpoint.Entry) string {
+	s := fmt.Sprintf("%s %v round %d attempt %d", e.Action, e.Status, e.Round, e.Attempt)
+	for _, part := range []struct{ name, value string }{{"by", e.By}, {"face", e.Face}, {"code", e.Code}} {
+		if part.value != "" {
+			s += fmt.Sprintf(" %s %s", part.name, part.value)
+		}
+	}
+	return s
+}
+
+// R38: every transition leaves one entry that says who did what, and the observer is told the same in
+// the same order.
+func TestEveryTransitionLeavesAnEntry(t *testing.T) {
+	clock := newClock()
+	seen := &observer{}
+	fails := true
+	tool := raw("tool", func(ctx context.Context) (any, error) {
+		if _, err := interrupt.Ask(ctx, choose("a", "b")); err != nil {
+			return nil, err
+		}
+		if _, err := interrupt.Ask(ctx, interrupt.ToolPermission("tool", "Go on")); err != nil {
+			return nil, err
+		}
+		if fails {
+			return nil, errors.New("private cause")
+		}
+		return "done", nil
+	}, &gate.ToolOptions{Replay: gate.Repeatable})
+	g := open(t, newMem(), gate.Options{Tools: []*gate.Tool{tool}, Now: clock.Now, Observer: seen, Retention: time.Hour})
+	mcp, err := g.NewFace("mcp", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inbox, err := g.NewFace("inbox", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := call("tool", `{}`)
+	c.StartID = "work"
+	p := mustAsk(t, mcp, c)
+	c.Session = "s2"
+	p = mustAsk(t, mcp, c)
+	if err := inbox.Answer(t.Context(), gate.AnswerRequest{
+		Interaction: p.Interaction, Round: 1, Answers: answers(p, "ann", `{"selectionIdx":0}`).Answers, Scope: "ann", By: "ann@example.com",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	p = mustAsk(t, mcp, c)
+	mustFail(t, mcp, with(c, p, allow), gate.ErrFailed)
+	fails = false
+	mustFinish(t, mcp, with(c, p, allow), `"done"`)
+	plain := mustAsk(t, g, call("tool", `{}`))
+	clock.add(10 * time.Minute)
+	mustFail(t, g, with(call("tool", `{}`), plain, `{"selectionIdx":0}`), gate.ErrExpired)
+	clock.add(time.Hour)
+	if err := g.Close(t.Context()); err != nil { // its sweep removes both
+		t.Fatal(err)
+	}
+
+	var got []string
+	var entries []checkpoint.Entry
+	for _, e := range seen.events {
+		got = append(got, line(e.Entry))
+		entries = append(entries, e.Entry)
+	}
+	want := []string{
+		"started started round 0 attempt 1 face mcp",
+		"asked open round 1 attempt 0 face mcp",
+		"rejoined open round 1 attempt 0 face mcp",
+		"answered answered round 1 attempt 0 by ann@example.com face inbox",
+		"claimed running round 1 attempt 1 face mcp",
+		"asked open round 2 attempt 0 face mcp",
+		"answered running round 2 attempt 1 face mcp",
+		"ended failed round 2 attempt 1 face mcp code failed",
+		"recovered running round 2 attempt 2 face mcp",
+		"ended finished round 2 attempt 2 face mcp",
+		"asked open round 1 attempt 0",
+		"expired expired round 1 attempt 0",
+		"removed tombstone round 2 attempt 2",
+		"removed expired round 0 attempt 0",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	for i, e := range entries {
+		if e.Tool != "tool" || e.Scope.IsZero() || e.Time.IsZero() || e.Interaction.IsZero() {
+			t.Errorf("entry %d: %+v", i, e)
+		}
+	}
+	first := seen.events[1]
+	if first.Scope != "ann" || !cmp.Equal(first.Questions, []string{"user_selection"}) || !first.Deadline.Equal(first.Asked.Add(10*time.Minute)) {
+		t.Errorf("asked: %+v", first)
+	}
+}
+
+// R38: the trail is a stream that a host pages through, and holds nothing of what was said.
+func TestTrailIsAStream(t *testing.T) {
+	var effects counter
+	seen := &observer{}
+	store := newMem()
+	g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Observer: seen})
+	var next uint64
+	var got []checkpoint.Entry
+	read := func(limit int) int {
+		t.Helper()
+		page, err := g.Audit(t.Context(), gate.AuditQuery{After: next, Limit: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range page.Entries {
+			got = append(got, e.Entry)
+		}
+		next = page.Next
+		return len(page.Entries)
+	}
+	if read(10) != 0 {
+		t.Error("an empty trail has entries")
+	}
+	var tokens []string
+	for range 5 {
+		c := call("deploy", `{"service":"secret service"}`)
+		p := mustAsk(t, g, c)
+		tokens = append(tokens, string(p.Token))
+		read(1)
+		mustFinish(t, g, with(c, p, allow), `"deployed secret service"`)
+	}
+	for read(2) > 0 {
+	}
+	var told []checkpoint.Entry
+	for _, e := range seen.events {
+		told = append(told, e.Entry)
+	}
+	if diff := cmp.Diff(told, got); diff != "" || len(got) != 15 {
+		t.Errorf("%d entries; told and trail differ (-told +trail):\n%s", len(got), diff)
+	}
+	entries, err := store.Audit(t.Context(), 0, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		for _, secret := range append(tokens, "secret service", "allow_once", "ann") {
+			if strings.Contains(string(e.Data), secret) {
+				t.Errorf("entry %s holds %.20q", e.Data, secret)
+			}
+		}
+	}
+	_, err = g.Audit(t.Context(), gate.AuditQuery{Limit: -1})
+	wantCode(t, "audit", err, gate.ErrInvalidArguments)
+}
+
+// R38, R39: entries go after their own retention, the oldest first and in small steps, not with their
+// interaction.
+func TestTrailIsTrimmed(t *testing.T) {
+	var effects counter
+	clock := newClock()
+	g := open(t, newMem(), gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Now: clock.Now, AuditRetention: 48 * time.Hour})
+	c := call("deploy", `{"service":"api"}`)
+	for range 150 {
+		mustFinish(t, g, with(c, mustAsk(t, g, c), allow), `"deployed api"`)
+	}
+	clock.add(time.Hour)
+	mustFinish(t, g, with(c, mustAsk(t, g, c), allow), `"deployed api"`)
+	all := trail(t, g)
+	if len(all) != 453 {
+		t.Fatalf("%d entries", len(all))
+	}
+	clock.add(47 * time.Hour)
+	for range 10 {
+		mustFail(t, g, call("deploy", `{}`), gate.ErrInvalidArguments)
+		mustAsk(t, g, c)
+	}
+	left := trail(t, g)
+	if len(left) == 0 || left[0].Seq != all[450].Seq {
+		t.Errorf("the oldest is %d, want %d", left[0].Seq, all[450].Seq)
+	}
+	for i := 1; i < len(left); i++ {
+		if left[i].Seq != left[i-1].Seq+1 {
+			t.Errorf("after %d comes %d", left[i-1].Seq, left[i].Seq)
+		}
+	}
+}
+
+// R36: an observer's panic changes nothing. What it does not know is not told twice: an entry whose
+// commit was refused is none.
+func TestObserverPanics(t *testing.T) {
+	var effects counter
+	g := open(t, newMem(), gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Observer: panicking{}})
+	c := call("deploy", `{"service":"api"}`)
+	mustFinish(t, g, with(c, mustAsk(t, g, c), allow), `"deployed api"`)
+	if n := len(trail(t, g)); n != 3 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+type panicking struct{}
+
+func (panicking) Observe(context.Context, gate.Event) { panic("observer") }
+
+// R25, R38: a commit that failed tells nobody; one that landed unseen is told once.
+func TestObserverAndUnknownCommits(t *testing.T) {
+	var effects counter
+	seen := &observer{}
+	store := &faulty{Store: newMem()}
+	g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Observer: seen})
+	c := call("deploy", `{"service":"api"}`)
+	store.fault = func(*checkpoint.Batch) (before, after error) { return errInjected, nil }
+	mustFail(t, g, c, gate.ErrUnavailable)
+	if len(seen.events) != 0 {
+		t.Errorf("told %v", seen.events)
+	}
+	store.fault = func(*checkpoint.Batch) (before, after error) { return nil, errInjected }
+	p := mustAsk(t, g, c)
+	store.fault = nil
+	if len(seen.events) != 1 || seen.events[0].Entry.Interaction != p.Interaction {
+		t.Errorf("told %v", seen.events)
+	}
+	if n := len(trail(t, g)); n != 1 {
+		t.Errorf("%d entries", n)
+	}
+}

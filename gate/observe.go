@@ -1,0 +1,75 @@
+package gate
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/parley-go/parley/checkpoint"
+)
+
+// An Observer is told of transitions after they were committed: what a notifier or a metric needs,
+// and nothing secret. [Options.Observer] says when it is called.
+type Observer interface {
+	Observe(ctx context.Context, e Event)
+}
+
+// An Event is a transition that was committed. It holds no arguments, no answers, no token and no
+// word of a question; whoever needs more looks it up with [Face.InspectID].
+type Event struct {
+	// Entry is what the audit trail keeps: which interaction, what happened, by whom. Its Action
+	// tells events apart: [checkpoint.ActionAsked] for a question that is open, ActionAnswered,
+	// ActionEnded (finished where its Status is, else failed), ActionExpired, and the others.
+	Entry checkpoint.Entry
+	// Scope is the interaction's scope, in the host's words; empty where a sweep or somebody of
+	// another scope brought it about.
+	Scope string
+	// Questions are the types of the latest prompt's questions, Asked is when it was first shown,
+	// and Deadline until when it can be answered. They are zero where there was no prompt.
+	Questions []string
+	Asked     time.Time
+	Deadline  time.Time
+}
+
+// A change is a batch with what is told of it when it is applied.
+type change struct {
+	batch *checkpoint.Batch
+	event Event
+}
+
+// change makes the write of next, where prev is what the store holds.
+func (g *Gate) change(from origin, prev, next *checkpoint.Interaction) (*change, error) {
+	record, err := g.encode(next)
+	if err != nil {
+		return nil, err
+	}
+	c := &change{event: Event{Entry: entry(from, prev, next), Scope: from.scope}}
+	if last := next.Last(); last != nil {
+		c.event.Asked, c.event.Deadline = last.Asked, last.Deadline
+		for _, q := range last.Questions {
+			c.event.Questions = append(c.event.Questions, q.Type)
+		}
+	}
+	audit, err := checkpoint.EncodeEntry(&c.event.Entry)
+	if err != nil {
+		return nil, err
+	}
+	c.batch = &checkpoint.Batch{
+		Time: next.Updated, Owner: g.member.Owner(),
+		Puts:  []checkpoint.Put{{Record: record, Epoch: prev.Claim.Epoch}},
+		Audit: [][]byte{audit},
+	}
+	return c, nil
+}
+
+// tell calls the observer. A panic of its changes nothing.
+func (g *Gate) tell(ctx context.Context, e Event) {
+	if g.opts.Observer == nil {
+		return
+	}
+	e.Questions = slices.Clone(e.Questions)
+	err := safely(func() error { g.opts.Observer.Observe(ctx, e); return nil })
+	if err != nil {
+		g.log.ErrorContext(ctx, "observer", "interaction", e.Entry.Interaction, "action", e.Entry.Action, "error", err)
+	}
+}
