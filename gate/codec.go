@@ -1,17 +1,19 @@
 package gate
 
 import (
+	"errors"
+
 	"github.com/parley-go/parley/checkpoint"
 )
 
 // encode makes the record of an interaction, as this gate's store keeps it.
 func (g *Gate) encode(in *checkpoint.Interaction) (checkpoint.Record, error) {
-	return checkpoint.Encode(in)
+	return g.vault.encode(in)
 }
 
 // decode reads a record of this gate's store. Its error is a [*checkpoint.DecodeError].
 func (g *Gate) decode(record checkpoint.Record) (*checkpoint.Interaction, error) {
-	return checkpoint.Decode(record)
+	return g.vault.decode(record)
 }
 
 // read is decode for a request, whose error is public.
@@ -22,3 +24,26 @@ func (g *Gate) read(record checkpoint.Record) (*checkpoint.Interaction, error) {
 	}
 	return in, nil
 }
+
+const kindInteraction = "interaction"
+
+func (v *vault) encode(in *checkpoint.Interaction) (checkpoint.Record, error) {
+	record, err := checkpoint.Encode(in)
+	if err != nil {
+		return record, err
+	}
+	record.Data, err = v.seal(sealPlace{kind: kindInteraction, id: in.ID, revision: in.Revision}, record.Data)
+	return record, err
+}
+
+func (v *vault) decode(record checkpoint.Record) (*checkpoint.Interaction, error) {
+	data, err := v.open(sealPlace{kind: kindInteraction, id: record.ID, revision: record.Revision}, record.Data)
+	if err != nil {
+		return nil, &checkpoint.DecodeError{ID: record.ID, Reason: "sealed data", Err: err}
+	}
+	record.Data = data
+	return checkpoint.Decode(record)
+}
+
+// errNoIndexKey: a ledger's meta data does not hold what it should.
+var errNoIndexKey = errors.New("its meta data is not of version 1")

@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -26,6 +24,7 @@ type Gate struct {
 	member checkpoint.Member
 	ledger [16]byte
 	index  []byte // the key of index hashes; the ledger's own, so that it outlives every ring
+	vault  *vault // nil: the ledger is in plain text
 	tools  map[string]*Tool
 	ring   atomic.Pointer[ring]
 	log    *slog.Logger
@@ -72,34 +71,24 @@ func Open(ctx context.Context, store checkpoint.Store, opts *Options) (*Gate, er
 	return g, nil
 }
 
-// ledgerMeta is the gate's own part of a ledger.
-type ledgerMeta struct {
-	V        int    `json:"v"`
-	IndexKey []byte `json:"indexKey"`
-}
-
 func (g *Gate) join(ctx context.Context) error {
-	proposed := checkpoint.Ledger{}
-	key := make([]byte, keySize)
-	if _, err := io.ReadFull(g.opts.Random, proposed.ID[:]); err != nil {
-		return fmt.Errorf("read randomness for a ledger: %w", err)
+	vault, err := newVault(g.opts.DataKeys, g.opts.Random)
+	if err != nil {
+		return err
 	}
-	if _, err := io.ReadFull(g.opts.Random, key); err != nil {
-		return fmt.Errorf("read randomness for a ledger: %w", err)
-	}
-	var err error
-	if proposed.Meta, err = json.Marshal(ledgerMeta{1, key}); err != nil {
+	proposed, err := vault.newLedger(g.opts.Random)
+	if err != nil {
 		return err
 	}
 	ledger, member, err := g.store.Join(ctx, proposed)
 	if err != nil {
 		return err
 	}
-	var meta ledgerMeta
-	if err := json.Unmarshal(ledger.Meta, &meta); err != nil || meta.V != 1 || len(meta.IndexKey) != keySize {
-		return errors.Join(fmt.Errorf("read ledger %x: its meta data is not of version 1", ledger.ID), err, member.Leave())
+	index, err := vault.openMeta(ledger)
+	if err != nil {
+		return errors.Join(fmt.Errorf("read ledger %x: %w", ledger.ID, err), member.Leave())
 	}
-	g.member, g.ledger, g.index = member, ledger.ID, meta.IndexKey
+	g.member, g.ledger, g.index, g.vault = member, ledger.ID, index, vault.of(ledger.ID)
 	if ahead := g.now().Sub(g.opts.Now()); ahead > time.Minute {
 		g.log.WarnContext(ctx, "the store's time is ahead of this clock: deadlines are counted from it", "ahead", ahead)
 	}

@@ -21,6 +21,11 @@ type Options struct {
 	// Keys are the secrets of tokens, 32 bytes or more each: the first mints, all verify. Required;
 	// see [KeyFile] and [NewKey]. Gates that serve the same conversations have the same.
 	Keys [][]byte
+	// DataKeys are the secrets under which what people and tools wrote is encrypted at rest, 32
+	// bytes or more each, and others than Keys: the first seals, all open. A ledger is encrypted
+	// whole or not at all; [Reencrypt] takes it under a new first key, or out of plain text.
+	// Default: none, and everything is kept in plain text.
+	DataKeys [][]byte
 	// Authorize is the host's check of every call, made before anything is looked up. (Answers from
 	// elsewhere have AuthorizeAnswer; lists and inspections are bound to the scope that the host
 	// names.) Scope and session of the call are what it granted already; an error refuses the
