@@ -28,6 +28,8 @@ type Call struct {
 	// those of an earlier one. Without any, nothing is asked: a tool that asks what the host cannot
 	// show ends with ErrConfirmationRequired.
 	Facilities []interrupt.Facility
+	// Progress takes what the tool's handler tells of how far it is; nil: nobody listens.
+	Progress *Progress `json:"-"`
 
 	// Token continues the interaction it was given out for. Answers answer the round of the token,
 	// and come with one; without them the request stands for the answer that is recorded already,

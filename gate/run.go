@@ -36,6 +36,7 @@ func (r *request) run(ctx context.Context, in *checkpoint.Interaction, recovery 
 		handler = r.tool.opts.Recover
 	}
 	run := r.resume(in, recovery)
+	reports := r.takeReports(run)
 	var result json.RawMessage
 	var c interrupt.Classification
 	err := safely(func() (err error) {
@@ -46,6 +47,7 @@ func (r *request) run(ctx context.Context, in *checkpoint.Interaction, recovery 
 		return err
 	})
 	asked := run.End()
+	reports.close()
 	if err == nil {
 		return r.finish(ctx, in, result, asked)
 	}

@@ -33,6 +33,10 @@
 // inserted, nothing missing read as a yes or as the first. What is wrong is a [*PayloadError] with
 // its place, and changes nothing.
 //
+// # Progress
+//
+// A handler that takes long tells how far it is with [Progress]. Nothing hangs on it.
+//
 // # Types of the application's own
 //
 // Implement Interrupt on a pointer, and [Register] it at init under a name that never changes.

@@ -2,8 +2,8 @@ package interrupt
 
 import "errors"
 
-// What can be wrong with an answer or a question. Callers find them with errors.Is; the error that
-// wraps them says what and where.
+// What can be wrong with an answer, a question or an update. Callers find them with errors.Is; the
+// error that wraps them says what and where.
 var (
 	// ErrInterruptNotFound: no question with that id is open.
 	ErrInterruptNotFound = errors.New("interrupt not found")
@@ -11,6 +11,8 @@ var (
 	ErrInvalidPayload = errors.New("invalid payload")
 	// ErrInvalidQuestion: a question cannot be put to anybody as it stands.
 	ErrInvalidQuestion = errors.New("invalid question")
+	// ErrInvalidUpdate: an update of a handler's progress is not one that a host can be given.
+	ErrInvalidUpdate = errors.New("invalid update")
 )
 
 // What a person decided against, as [Ask] returns it. They hold no question: a handler that returns
@@ -27,6 +29,10 @@ var (
 // ErrRunEnded is returned by [Ask] and its kin on the context of a handler that has already
 // returned.
 var ErrRunEnded = errors.New("the handler has already returned")
+
+// ErrNoRun is returned by [Progress] on a context that is not that of a handler: one that no gate
+// made, or that a gate gave to a callback of the host.
+var ErrNoRun = errors.New("the context is not that of a handler that a gate runs")
 
 // A QuestionError says which part of a question is not fit to be shown. It matches
 // [ErrInvalidQuestion].
@@ -53,6 +59,17 @@ func (e *PayloadError) Error() string { return describe("answer to "+e.Type, e.P
 
 // Unwrap returns ErrInvalidPayload.
 func (e *PayloadError) Unwrap() error { return ErrInvalidPayload }
+
+// An UpdateError says which part of an [Update] is not valid. It matches [ErrInvalidUpdate].
+type UpdateError struct {
+	Field  string // completed, total or message
+	Reason string
+}
+
+func (e *UpdateError) Error() string { return describe("progress update", e.Field, e.Reason) }
+
+// Unwrap returns ErrInvalidUpdate.
+func (e *UpdateError) Unwrap() error { return ErrInvalidUpdate }
 
 // A privateError is an error of this package with a cause that is not told.
 type privateError struct{ public, cause error }
