@@ -47,3 +47,21 @@ func (v *vault) decode(record checkpoint.Record) (*checkpoint.Interaction, error
 
 // errNoIndexKey: a ledger's meta data does not hold what it should.
 var errNoIndexKey = errors.New("its meta data is not of version 1")
+
+const kindRow = "row"
+
+// sealRow and openRow are for the rows under an interaction.
+func (v *vault) sealRow(row checkpoint.Row) (checkpoint.Row, error) {
+	var err error
+	row.Data, err = v.seal(sealPlace{kind: kindRow, id: row.ID, name: row.Name}, row.Data)
+	return row, err
+}
+
+func (v *vault) openRow(row checkpoint.Row) (checkpoint.Row, error) {
+	data, err := v.open(sealPlace{kind: kindRow, id: row.ID, name: row.Name}, row.Data)
+	if err != nil {
+		return row, &checkpoint.DecodeError{ID: row.ID, Reason: "sealed row", Err: err}
+	}
+	row.Data = data
+	return row, nil
+}

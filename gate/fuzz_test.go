@@ -1,11 +1,13 @@
 package gate_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
 	"testing"
 
+	"github.com/parley-go/parley/checkpoint/memstore"
 	"github.com/parley-go/parley/gate"
 	"github.com/parley-go/parley/interrupt"
 )
@@ -63,4 +65,51 @@ func FuzzPayload(f *testing.F) {
 			}
 		}
 	})
+}
+
+// R37: whatever stands in the place of sealed data, only what was sealed for that place opens.
+func FuzzSealed(f *testing.F) {
+	store := memstore.New()
+	options := &gate.Options{
+		Tools: []*gate.Tool{raw("tool", func(context.Context) (any, error) { return nil, choose("a", "b") }, nil)},
+		Keys:  [][]byte{testKey}, DataKeys: [][]byte{dataKey}, Logger: slog.New(slog.DiscardHandler),
+		Random: zeros{}, Now: newClock().Now,
+	}
+	g, err := gate.Open(context.Background(), store, options)
+	if err != nil {
+		f.Fatal(err)
+	}
+	outcome, err := g.Invoke(context.Background(), call("tool", `{}`))
+	if err != nil {
+		f.Fatal(err)
+	}
+	record, err := store.Load(context.Background(), outcome.Interaction)
+	if err != nil {
+		f.Fatal(err)
+	}
+	sealed := bytes.Clone(record.Data)
+	f.Add(bytes.Clone(sealed))
+	f.Add([]byte(`{"v":1}`))
+	f.Add([]byte{1})
+	f.Add(sealed[:38])
+	rig := &rigged{Store: store, instead: &record}
+	h, err := gate.Open(context.Background(), rig, options)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		record.Data = data
+		s, err := h.InspectID(t.Context(), "ann", record.ID)
+		if err != nil || (s.Problem == nil) != bytes.Equal(data, sealed) {
+			t.Errorf("%x: %+v, %v", data, s, err)
+		}
+	})
+}
+
+// zeros is no randomness.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
