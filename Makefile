@@ -43,6 +43,15 @@ modules: ## go.mod and go.sum are complete, and the modules are what go.sum says
 .PHONY: check
 check: lint modules test ## everything that CI checks
 
+# How often `make power` cuts the power in each of its tests. They are part of `make test` as well, with a few cuts each,
+# and are skipped there where this takes what the machine has not: Linux, root, loop devices, mkfs.ext4 (and mkfs.xfs).
+CUTS ?= 100
+
+.PHONY: power
+power: ## cut the power under the file store and the gate, CUTS (100) times each; needs root
+	POWERCUT_REQUIRE=ext4 POWERCUT_CUTS=$(CUTS) go test -v -count=1 -timeout 2h -run 'PowerCut|FailingDisk|FullDisk' \
+		./checkpoint/boltstore ./gate
+
 # How long `make bench` stays with one benchmark, and how often it runs each; feed the output to benchstat.
 BENCHTIME ?= 1s
 BENCHCOUNT ?= 3

@@ -41,10 +41,11 @@ const (
 var house = map[string]place{
 	"": {floor: 5}, // documentation only
 
-	"internal/canon":   {floor: 0, outside: []string{jsontext}},
-	"internal/crash":   {floor: 0},
-	"internal/durable": {floor: 0},
-	"internal/resume":  {floor: 0},
+	"internal/canon":    {floor: 0, outside: []string{jsontext}},
+	"internal/crash":    {floor: 0},
+	"internal/durable":  {floor: 0},
+	"internal/powercut": {floor: 0, beside: []string{"internal/crash"}},
+	"internal/resume":   {floor: 0},
 	"internal/schema": {floor: 0, beside: []string{"internal/canon"},
 		outside: []string{jsonSchema, jsonSchemaFor, jsontext}},
 

@@ -11,9 +11,15 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/powercut"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if powercut.Booted() {
+		os.Exit(powercut.Serve(serveGate))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // R22, R37: a key file is made once, durably, readable by its owner only; whoever comes at the same
 // time gets the same keys.

@@ -14,11 +14,15 @@ import (
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/checkpoint/boltstore"
 	"github.com/parley-go/parley/checkpoint/checkpointtest"
+	"github.com/parley-go/parley/internal/powercut"
 )
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(childFile); path != "" {
 		os.Exit(commitUntilKilled(path))
+	}
+	if powercut.Booted() {
+		os.Exit(powercut.Serve(serveStore))
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -3,8 +3,9 @@
 // [Open] opens or creates the file; the process that has it open holds its lock, so that a claim of
 // any other boot is dead without leases or heartbeats. Several gates of the process may join the
 // one [Store]. Each commit that is not lazy is synced to the disk before it returns; the commits of
-// concurrent callers share a sync. After a sync that failed nothing is known about the file's
-// state, so the store serves nothing any more until it is opened again.
+// concurrent callers share a sync. SECURITY.md says how that is tested, with cuts of the power.
+// After a sync that failed nothing is known about the file's state, so the store serves nothing any
+// more until it is opened again.
 //
 // The file is a bbolt database with the mode 0600. Its format has a version, and a file that is
 // damaged, of a newer format, or another application's is reported as a [*FileError] and left as it

@@ -15,6 +15,9 @@ func (s *Store) SetFailpoint(f func(committed bool) error) {
 	s.failpoint = f
 }
 
+// SkipSync has commits return before they are on the disk. It is called before the first of them.
+func (s *Store) SkipSync() { s.db.bolt.NoSync = true }
+
 // CompactAbove sets how many bytes must be free for a compaction.
 func (o *Options) CompactAbove(bytes int64) { o.compactAbove = bytes }
 

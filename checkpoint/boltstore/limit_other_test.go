@@ -1,0 +1,7 @@
+//go:build !unix
+
+package boltstore_test
+
+import "errors"
+
+func limitFiles(string) error { return errors.ErrUnsupported }
