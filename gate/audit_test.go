@@ -84,9 +84,9 @@ func TestEveryTransitionLeavesAnEntry(t *testing.T) {
 	}
 	c := call("tool", `{}`)
 	c.StartID = "work"
-	p := mustAsk(t, mcp, c)
+	mustAsk(t, mcp, c)
 	c.Session = "s2"
-	p = mustAsk(t, mcp, c)
+	p := mustAsk(t, mcp, c)
 	if err := inbox.Answer(t.Context(), gate.AnswerRequest{
 		Interaction: p.Interaction, Round: 1, Answers: answers(p, "ann", `{"selectionIdx":0}`).Answers, Scope: "ann", By: "ann@example.com",
 	}); err != nil {

@@ -259,3 +259,36 @@ func TestBoundsAreExact(t *testing.T) {
 	mustFail(t, g, with(c, p, `{"optionId":[[[]]]}`), gate.ErrInvalidAnswer)
 	mustFinish(t, g, with(c, p, payload(0)), `"deployed a"`)
 }
+
+// R34: the whole public form of a prompt, its token included, fits the limit; one that would not is
+// too_large, and nothing is stored.
+func TestWholePromptFits(t *testing.T) {
+	const limit = 4096
+	title := strings.Repeat("t", 100)
+	tool := raw("tool", func(context.Context) (any, error) {
+		return nil, errors.Join(choose("a", "b"), interrupt.ToolPermission("tool", "Go on"), interrupt.URL("m", "https://example.com"))
+	}, &gate.ToolOptions{Title: title})
+	g := open(t, newMem(), gate.Options{Tools: []*gate.Tool{tool}, Limits: gate.Limits{Prompt: limit}})
+	largest := 0
+	for n := 0; n < limit; n += 7 {
+		c := call("tool", fmt.Sprintf(`{"a":"%s"}`, strings.Repeat("x", n)))
+		outcome, err := g.Invoke(t.Context(), c)
+		if errors.Is(err, gate.ErrTooLarge) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		form, err := json.Marshal(outcome.Prompt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size := len(form) + gate.TokenLength; size > limit {
+			t.Fatalf("%d bytes of arguments: the prompt has %d bytes", n, size)
+		}
+		largest = max(largest, n)
+	}
+	if largest < limit/2 || largest > limit-500 {
+		t.Errorf("the largest arguments that fit have %d bytes", largest)
+	}
+}

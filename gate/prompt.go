@@ -31,7 +31,7 @@ func (r *request) makeRound(in *checkpoint.Interaction, asked interrupt.Classifi
 	}
 	round := checkpoint.Round{State: asked.State, Asked: now, Deadline: r.deadline(now)}
 	keys := usedKeys(in)
-	size := len(r.args)
+	size := r.publicSize()
 	for i, q := range asked.Questions {
 		var snapshot interrupt.Question
 		err := safely(func() (err error) {
@@ -47,7 +47,7 @@ func (r *request) makeRound(in *checkpoint.Interaction, asked interrupt.Classifi
 		}
 		question.ID = in.ID.String() + "." + strconv.Itoa(len(in.Rounds)+1) + "." + strconv.Itoa(i+1)
 		round.Questions = append(round.Questions, question)
-		size += len(question.Body)
+		size += len(question.Body) + len(question.ID) + len(question.Type) + perQuestion
 		if snapshot.Lifetime > 0 {
 			round.Deadline = earlier(round.Deadline, now.Add(snapshot.Lifetime))
 		}
@@ -59,6 +59,18 @@ func (r *request) makeRound(in *checkpoint.Interaction, asked interrupt.Classifi
 	round.Digest = promptDigest(in, round.Questions)
 	round.Mint = r.mint(0)
 	return round, nil
+}
+
+// What the JSON form of a prompt has beside what is named: names of members, times, ids.
+const (
+	perPrompt   = 256
+	perQuestion = 64
+)
+
+// publicSize is what the public form of a prompt measures at most, token included, beside its
+// questions (R34).
+func (r *request) publicSize() int {
+	return perPrompt + TokenLength + len(r.args) + len(r.tool.name) + len(r.tool.opts.Title)
 }
 
 // invalidQuestion tells what this module found, and nothing that application code said beside it.
