@@ -67,13 +67,9 @@ func (l *ledger) runs() []checkpoint.Claim {
 func (l *ledger) applied(b *checkpoint.Batch) error {
 	mine := *b
 	mine.Owner = "" // a fork does not have that member
-	var record *checkpoint.Interaction
-	for _, put := range b.Puts {
-		in, err := checkpoint.Decode(put.Record)
-		if err != nil {
-			return err
-		}
-		record = in
+	record, err := interaction(b)
+	if err != nil {
+		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,26 +175,33 @@ func (c *connection) die() error {
 	return errors.Join(checkpoint.ErrUnavailable, member.Leave())
 }
 
+// interaction returns the interaction that a batch writes, or nil.
+func interaction(b *checkpoint.Batch) (*checkpoint.Interaction, error) {
+	for _, put := range b.Puts {
+		if put.Record.Status != checkpoint.Remembered {
+			return checkpoint.Decode(put.Record)
+		}
+	}
+	return nil, nil
+}
+
 // place says what a batch records, in words for a report, and whether the handler has run before
 // it. It is empty where nothing can be lost with the batch.
 func place(b *checkpoint.Batch) (what string, handlerRan bool) {
-	for _, put := range b.Puts {
-		in, err := checkpoint.Decode(put.Record)
-		switch {
-		case err != nil:
-			return "", false
-		case in.Status == checkpoint.Started:
-			return "the call was recorded", false
-		case in.Status == checkpoint.Running:
-			return fmt.Sprintf("the answer of round %d was recorded", len(in.Rounds)), false
-		case in.Status == checkpoint.Open:
-			return fmt.Sprintf("the prompt of round %d was recorded", len(in.Rounds)), true
-		case in.Status == checkpoint.Finished, in.Status == checkpoint.Failed:
-			return "the end was recorded", true
-		}
-	}
-	if len(b.Rows) > 0 {
+	in, err := interaction(b)
+	switch {
+	case err != nil:
+	case in == nil && len(b.Rows) > 0:
 		return "a step was recorded", false
+	case in == nil:
+	case in.Status == checkpoint.Started:
+		return "the call was recorded", false
+	case in.Status == checkpoint.Running:
+		return fmt.Sprintf("the answer of round %d was recorded", len(in.Rounds)), false
+	case in.Status == checkpoint.Open:
+		return fmt.Sprintf("the prompt of round %d was recorded", len(in.Rounds)), true
+	case in.Status == checkpoint.Finished, in.Status == checkpoint.Failed:
+		return "the end was recorded", true
 	}
 	return "", false
 }

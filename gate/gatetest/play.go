@@ -2,7 +2,6 @@ package gatetest
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 
@@ -37,46 +36,6 @@ type play struct {
 	wrong    string
 }
 
-// A reply is what a request brought.
-type reply struct {
-	prompt *gate.Prompt
-	result json.RawMessage
-	err    error
-}
-
-func (r reply) code() gate.Code {
-	var e *gate.Error
-	if errors.As(r.err, &e) {
-		return e.Code
-	}
-	return ""
-}
-
-// stillOpen reports whether the question waits on for another answer.
-func (r reply) stillOpen() bool {
-	var e *gate.Error
-	return errors.As(r.err, &e) && e.StillOpen
-}
-
-// String is the reply in a report, with what only the host may see.
-func (r reply) String() string {
-	switch {
-	case r.prompt != nil:
-		return fmt.Sprintf("the prompt of round %d", r.prompt.Round)
-	case r.err == nil:
-		return "result " + clip(r.result)
-	}
-	text := r.err.Error()
-	if cause := errors.Unwrap(r.err); cause != nil {
-		text += fmt.Sprintf(" (cause: %v)", cause)
-	}
-	var panicked *gate.PanicError
-	if errors.As(r.err, &panicked) {
-		text += "\n" + string(panicked.Stack)
-	}
-	return text
-}
-
 // report notes what is wrong. The story goes no further. In the double run it only ends: the same
 // is found in the story as it is.
 func (p *play) report(format string, args ...any) {
@@ -86,6 +45,7 @@ func (p *play) report(format string, args ...any) {
 	p.done = true
 }
 
+// play plays the script once.
 func (r *runner) play(w way) *play {
 	p := &play{
 		runner: r, way: w, clock: &Clock{}, left: r.script.Answers, ledger: newLedger(), story: &Story{Way: w.name},
@@ -114,7 +74,7 @@ func (r *runner) play(w way) *play {
 func (p *play) goOn(call gate.Call, r reply) gate.Call {
 	switch {
 	case p.refused && r.code() != gate.ErrInvalidAnswer:
-		p.report("answer %d of the script, %s, is to be refused, and brought %s", p.used, p.lastAnswer(), r)
+		p.report("answer %d of the script, %s, is to be refused, and brought %s", p.used, p.script.Answers[p.used-1].name, r)
 	case !p.refused && len(call.Answers) > 0 && r.code() == gate.ErrInvalidAnswer:
 		p.report("round %d: an answer does not fit: %s", len(p.rounds), r)
 	case r.prompt != nil:
@@ -136,7 +96,7 @@ func (p *play) asked(prompt *gate.Prompt) {
 	for _, q := range prompt.Questions {
 		question, err := q.Interrupt()
 		if err != nil {
-			p.report("round %d: read question: %v", prompt.Round, err)
+			p.report("round %d: read a question: %v", prompt.Round, err)
 		}
 		questions = append(questions, question)
 	}
@@ -179,8 +139,6 @@ func (p *play) answer(call gate.Call, prompt *gate.Prompt) gate.Call {
 	}
 	return call
 }
-
-func (p *play) lastAnswer() string { return p.script.Answers[p.used-1].name }
 
 // pass lets the time pass that a person took. Runs that are compared are of one moment.
 func (p *play) pass(a Answer) {

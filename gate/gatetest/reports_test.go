@@ -243,7 +243,7 @@ func TestWayReports(t *testing.T) {
 				return plan, nil
 			}, nil)()
 		}, gatetest.Script{Arguments: `{}`, Answers: []gatetest.Answer{gatetest.Allow()}, Result: `"plan"`},
-			[]string{"a restart before every request; a crash right after the prompt of round 1 was recorded; " +
+			[]string{"a restart before every answer; a crash right after the prompt of round 1 was recorded; " +
 				`a crash right before the answer of round 1 was recorded: it ends with result ""; the script wants "plan"`}},
 		{"a recovery that asks", tool(ship, recovering(nil)), script("", gatetest.Allow()),
 			[]string{"every request sent twice; " + endLost + "; " + endNoted + ": after the story: shipped 2 times",
@@ -279,9 +279,9 @@ func TestWayReports(t *testing.T) {
 			title := fmt.Sprint("Process ", processes)
 			return tool(func(ctx context.Context) (string, error) { return "done", permit(ctx, title) }, nil)()
 		}, script("", gatetest.Allow()),
-			// The first process is asked only whether its tool is one; the double run has the second.
-			[]string{`a restart before every request: round 1: question 1 (tool_permission) is not the same in every run: ` +
-				`/title is "Process 3" in one and "Process 5" in another` + advice}},
+			// Process 1 is that of the double run.
+			[]string{`a restart before every answer: round 1: question 1 (tool_permission) is not the same in every run: ` +
+				`/title is "Process 2" in one and "Process 3" in another` + advice}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.script.Before = func() { shipped = 0 }

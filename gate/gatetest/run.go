@@ -14,7 +14,7 @@ import (
 //
 // First comes the double run, which makes each run of the handler again with the same recorded
 // answers and reports questions that change. Then the script is played: as it is; with a restart of
-// the process before every request; with every request sent twice; with an invalid answer before
+// the process before every answer; with every request sent twice; with an invalid answer before
 // every answer; and, for everything that the gate records, with a crash of the process right before
 // and right after it. In all of them the same is asked and the end is the script's, except where an
 // attempt was made whose outcome is not known: there it is what the tool chose (R27):

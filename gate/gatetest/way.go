@@ -1,8 +1,6 @@
 package gatetest
 
-import (
-	"github.com/parley-go/parley/gate"
-)
+import "github.com/parley-go/parley/gate"
 
 // A way is how a script is played.
 type way struct {
@@ -18,16 +16,21 @@ type way struct {
 var asIs = way{name: "the story as it is"}
 
 // advice is what every report of a question that changes ends with.
-const advice = "a question that is not the same in every run is not found again when it is answered: give it a Key, or leave out what changes"
+const advice = "a question that is not the same in every run is not found again when it is answered: " +
+	"give it a Key, or leave out what changes"
 
 // ways are those besides asIs and the crashes.
 var ways = []way{
-	{name: "a restart before every request", before: restarted},
+	{name: "a restart before every answer", before: restarted},
 	{name: "every request sent twice", after: sentTwice},
 	{name: "an invalid answer before every answer", before: answeredBadly},
 }
 
-func restarted(p *play, _ gate.Call) { p.restart() }
+func restarted(p *play, call gate.Call) {
+	if call.Token != "" {
+		p.restart()
+	}
+}
 
 // sentTwice sends the request again. That leads to where the interaction stands (R26, R27).
 func sentTwice(p *play, call gate.Call, _ reply) { p.again(call) }

@@ -60,7 +60,7 @@ func TestChoices(t *testing.T) {
 	}{
 		{"never again", gate.ToolOptions{}, `
 the story as it is | asked 1 | runs 2, recoveries 0 | result "done"
-a restart before every request | asked 1 | runs 2, recoveries 0 | result "done"
+a restart before every answer | asked 1 | runs 2, recoveries 0 | result "done"
 every request sent twice | asked 1 | runs 2, recoveries 0 | result "done"
 an invalid answer before every answer | asked 1 | runs 2, recoveries 0 | result "done"
 a crash right before the call was recorded | asked 1 | runs 2, recoveries 0 | result "done"
@@ -74,7 +74,7 @@ a crash right after the end was recorded | asked 1 | runs 2, recoveries 0 | alre
 `},
 		{"recover", gate.ToolOptions{Replay: gate.Recover, Recover: recovers}, `
 the story as it is | asked 1 | runs 2, recoveries 0 | result "done"
-a restart before every request | asked 1 | runs 2, recoveries 0 | result "done"
+a restart before every answer | asked 1 | runs 2, recoveries 0 | result "done"
 every request sent twice | asked 1 | runs 2, recoveries 1 | result "done"
 an invalid answer before every answer | asked 1 | runs 2, recoveries 0 | result "done"
 a crash right before the call was recorded | asked 1 | runs 2, recoveries 0 | result "done"
@@ -88,7 +88,7 @@ a crash right after the end was recorded | asked 1 | runs 2, recoveries 1 | resu
 `},
 		{"repeatable, result kept", gate.ToolOptions{Replay: gate.Repeatable, KeepResult: true}, `
 the story as it is | asked 1 | runs 2, recoveries 0 | result "done"
-a restart before every request | asked 1 | runs 2, recoveries 0 | result "done"
+a restart before every answer | asked 1 | runs 2, recoveries 0 | result "done"
 every request sent twice | asked 1 | runs 2, recoveries 0 | result "done"
 an invalid answer before every answer | asked 1 | runs 2, recoveries 0 | result "done"
 a crash right before the call was recorded | asked 1 | runs 2, recoveries 0 | result "done"
@@ -201,6 +201,15 @@ type mood struct {
 
 func init() { interrupt.Register(func() interrupt.Interrupt { return new(mood) }) }
 
+// moodsRead counts how often a mood was read back.
+var moodsRead int
+
+func (m *mood) UnmarshalJSON(body []byte) error {
+	moodsRead++
+	type plain mood
+	return json.Unmarshal(body, (*plain)(m))
+}
+
 func (m *mood) TypeName() string           { return "mood" }
 func (m *mood) Serialize() ([]byte, error) { return json.Marshal(m) }
 func (m *mood) Error() string              { return m.Ask }
@@ -211,6 +220,25 @@ func (m *mood) Return(payload []byte) error {
 	}
 	m.Mood = p.Mood
 	return nil
+}
+
+// R16: an invalid answer is really sent: a question is read back to check it.
+func TestInvalidAnswerIsSent(t *testing.T) {
+	read := map[string]int{}
+	s := script("", gatetest.Payload(`{"mood":"fine"}`))
+	s.Facilities = []interrupt.Facility{"mood"}
+	s.Before = func() { moodsRead = 0 }
+	s.After = func(s *gatetest.Story) error {
+		read[s.Way] = moodsRead
+		return nil
+	}
+	gatetest.Run(t, tool(func(ctx context.Context) (string, error) {
+		_, err := interrupt.Ask(ctx, &mood{Ask: "How are you?"})
+		return "done", err
+	}, nil), s)
+	if plain, bad := read["the story as it is"], read["an invalid answer before every answer"]; plain == 0 || bad <= plain {
+		t.Errorf("a question was read back %d times, and with an invalid answer %d times", plain, bad)
+	}
 }
 
 // R17: a question that the tool keeps open takes the next answer; without one it stays open.
@@ -230,21 +258,26 @@ func TestKeepOpen(t *testing.T) {
 // R30: what a person takes is time that passes, for the gate and for the tool.
 func TestExpiry(t *testing.T) {
 	var clock gatetest.Clock
+	var asked time.Time
 	work := func(ctx context.Context) (string, error) {
 		err := permit(ctx, "Work")
-		return clock.Now().Format(time.DateTime), err
+		if errors.As(err, new(interrupt.Interrupt)) {
+			asked = clock.Now()
+		}
+		return clock.Now().Sub(asked).String(), err
 	}
 	s := script("", gatetest.Allow().After(9*time.Minute).After(59*time.Second))
 	s.Clock = &clock
+	s.After = func(s *gatetest.Story) error {
+		if s.Err == nil && string(s.Result) != `"9m59s"` {
+			return fmt.Errorf("the tool's clock went on by %s", s.Result)
+		}
+		return nil
+	}
 	gatetest.Run(t, tool(work, &gate.ToolOptions{Replay: gate.Repeatable}), s)
 
-	before := clock.Now()
 	s = script(gate.ErrExpired, gatetest.Allow().After(10*time.Minute))
-	s.Clock = &clock
 	gatetest.Run(t, tool(work, nil), s)
-	if !clock.Now().After(before) {
-		t.Error("the tool's clock stands still")
-	}
 
 	s = script(gate.ErrExpired, gatetest.Allow().After(time.Minute))
 	gatetest.Run(t, tool(work, &gate.ToolOptions{Lifetime: time.Minute}), s)
