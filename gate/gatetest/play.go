@@ -26,14 +26,13 @@ type play struct {
 	conn   *connection
 	gate   *gate.Gate
 
-	story    *Story
-	rounds   [][]checkpoint.Question
-	expected []checkpoint.Question // what the next round has to ask, in the double run
-	refused  bool                  // the answers that were given last have to be refused
-	settled  bool                  // R27 has had the last word, and was checked
-	changes  bool                  // a question is another one than in the first story
-	done     bool
-	wrong    string
+	story   *Story
+	rounds  [][]checkpoint.Question
+	refused bool // the answers that were given last have to be refused
+	settled bool // R27 has had the last word, and was checked
+	changes bool // a question is another one than in the first story
+	done    bool
+	wrong   string
 }
 
 // report notes what is wrong. The story goes no further. In the double run it only ends: the same
@@ -140,11 +139,9 @@ func (p *play) answer(call gate.Call, prompt *gate.Prompt) gate.Call {
 	return call
 }
 
-// pass lets the time pass that a person took. Runs that are compared are of one moment.
+// pass lets the time pass that a person took.
 func (p *play) pass(a Answer) {
-	if !p.way.twice {
-		p.clock.pass(a.after)
-	}
+	p.clock.pass(a.after)
 	if p.script.Clock != nil {
 		p.script.Clock.pass(a.after)
 	}

@@ -132,6 +132,21 @@ func TestDoubleRunReports(t *testing.T) {
 	}
 }
 
+// R16: an invalid answer does not end the double run.
+func TestDoubleRunGoesOnAfterInvalidAnswer(t *testing.T) {
+	reports := record(t, tool(func(ctx context.Context) (string, error) {
+		if err := permit(ctx, "Work"); err != nil {
+			return "", err
+		}
+		_, err := interrupt.Ask(ctx, form(rand.Text()))
+		return "", err
+	}, nil), script("", gatetest.Invalid(`{}`), gatetest.Allow(), gatetest.Fill(`{}`)))
+	want := "gatetest: the double run: round 2: question 1 (form) is not the same in every run"
+	if len(reports) != 1 || !strings.HasPrefix(reports[0], want) {
+		t.Errorf("want %s, have %q", want, reports)
+	}
+}
+
 // A question with a key may change its text from run to run.
 func TestKeyedQuestionMayChange(t *testing.T) {
 	gatetest.Run(t, tool(func(ctx context.Context) (string, error) {
@@ -282,6 +297,22 @@ func TestWayReports(t *testing.T) {
 			// Process 1 is that of the double run.
 			[]string{`a restart before every answer: round 1: question 1 (tool_permission) is not the same in every run: ` +
 				`/title is "Process 2" in one and "Process 3" in another` + advice}},
+		{"a question of the second process only", func() *gate.Tool {
+			known := false // to this process
+			return tool(func(ctx context.Context) (string, error) {
+				if _, ok := interrupt.ResumeFrom(ctx); !ok {
+					known = true
+				}
+				if err := permit(ctx, "Work"); err != nil || known {
+					return "done", err
+				}
+				_, err := interrupt.Ask(ctx, interrupt.URL("Sign in", "https://example.com/"))
+				return "done", err
+			}, nil)()
+		}, script("", gatetest.Allow()),
+			[]string{"a restart before every answer; a crash right after the prompt of round 1 was recorded; " +
+				"a crash right before the answer of round 1 was recorded: " +
+				`round 2 asks url {"message":"Sign in","url":"https://example.com/"}; the story as it is ended before that`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.script.Before = func() { shipped = 0 }
