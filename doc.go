@@ -2,7 +2,8 @@
 // code: what a program imports are its parts.
 //
 //   - Package interrupt is what a tool's handler raises, and what the person answers.
-//   - Package gate runs handlers and enforces the rules: tokens, rounds, expiry, replay, recovery.
+//   - Package gate runs handlers and enforces the rules: tokens, rounds, expiry, replay, recovery;
+//     gate/gatetest tests a handler through restarts, replays and crashes.
 //   - Package checkpoint is what is kept of an interaction; checkpoint/boltstore keeps it in one
 //     file, checkpoint/memstore in memory, and checkpoint/checkpointtest is what every store has to
 //     pass.
@@ -17,6 +18,7 @@
 //		return ship(ctx, in) // reached only after a person allowed exactly this call
 //	}
 //
-// What is promised stands in docs/rules.md, and what each step commits, with what a crash leaves,
-// in docs/transitions.md. The README begins with a whole program.
+// How a handler is written that runs again for each answer is told in docs/handlers.md. What is
+// promised stands in docs/rules.md, and what each step commits, with what a crash leaves, in
+// docs/transitions.md. The README begins with a whole program.
 package parley

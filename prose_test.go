@@ -77,21 +77,25 @@ func TestPackagesHaveExamples(t *testing.T) {
 	}
 }
 
-// What the README shows is the code of the gate's example, which compiles and runs.
-func TestReadmeIsTheExample(t *testing.T) {
-	example := unindented(readText(t, "gate/example_test.go"))
-	example = strings.ReplaceAll(example, "deploy := func(", "func deploy(") // a local function there
-	blocks := strings.Split(readText(t, "README.md"), "```go\n")[1:]
-	if len(blocks) == 0 {
-		t.Error("README.md has no code")
-	}
-	for _, block := range blocks {
-		code, _, ok := strings.Cut(block, "```\n")
-		if !ok {
-			t.Error("README.md: a code block has no end")
+// What the README and the page on handlers show is code that compiles and runs in a test.
+func TestShownCodeIsTested(t *testing.T) {
+	for page, tested := range map[string]string{
+		"README.md": "gate/example_test.go", "docs/handlers.md": "gate/gatetest/handlers_test.go",
+	} {
+		code := unindented(readText(t, tested))
+		code = strings.ReplaceAll(code, "deploy := func(", "func deploy(") // a local function there
+		blocks := strings.Split(readText(t, page), "```go\n")[1:]
+		if len(blocks) == 0 {
+			t.Errorf("%s has no code", page)
 		}
-		if !strings.Contains(example, unindented(code)) {
-			t.Errorf("gate/example_test.go does not hold this code of README.md:\n%s", code)
+		for _, block := range blocks {
+			shown, _, ok := strings.Cut(block, "```\n")
+			if !ok {
+				t.Errorf("%s: a code block has no end", page)
+			}
+			if !strings.Contains(code, unindented(shown)) {
+				t.Errorf("%s does not hold this code of %s:\n%s", tested, page, shown)
+			}
 		}
 	}
 }
