@@ -38,12 +38,14 @@ func Apply(q Interrupt, payload []byte) (Action, error) {
 	return action, asPayloadError(q.TypeName(), q.Return(bytes.Clone(payload)))
 }
 
+// own reports whether the question is of a type of this package.
 func own(q Interrupt) bool {
 	switch q.(type) {
 	case *ToolPermissionInterrupt, *UserSelectionInterrupt, *FormInterrupt, *URLInterrupt:
 		return true
 	}
-	return false
+	form, ok := q.(interface{ isOwn(Interrupt) bool })
+	return ok && form.isOwn(q)
 }
 
 // asPayloadError makes the error of a type's own code one of this package. Only what the type says

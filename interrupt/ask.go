@@ -96,9 +96,9 @@ func ask(ctx context.Context, question Interrupt) (Interrupt, error) {
 	if err != nil {
 		return nil, err
 	}
-	if was, ok := answered.(*ToolPermissionInterrupt); ok {
-		// A key may change what a question shows, never what it permits.
-		if is, ok := raised.(*ToolPermissionInterrupt); !ok || is.ToolName != was.ToolName {
+	// A key may change what a question shows, never what it permits.
+	if tool, ok := permits(answered); ok {
+		if now, ok := permits(raised); !ok || now != tool {
 			return nil, &QuestionError{snapshot.Type, "key", fmt.Sprintf("%.64q permits another tool", snapshot.Key)}
 		}
 	}
@@ -106,7 +106,23 @@ func ask(ctx context.Context, question Interrupt) (Interrupt, error) {
 	if err != nil {
 		return nil, err
 	}
+	if form, ok := raised.(interface{ adopt(Interrupt) Interrupt }); ok {
+		answered = form.adopt(answered)
+	}
 	return answered, outcome(answered, action)
+}
+
+// permits returns the name of the tool that a yes to the question permits, where it is shown as a
+// permission.
+func permits(q Interrupt) (tool string, ok bool) {
+	if shown, err := Presented(q); err == nil && shown != nil {
+		q = shown
+	}
+	p, ok := q.(*ToolPermissionInterrupt)
+	if !ok {
+		return "", false
+	}
+	return p.ToolName, true
 }
 
 func outcome(q Interrupt, action Action) error {

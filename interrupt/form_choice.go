@@ -8,7 +8,7 @@ import (
 
 // nameOptions gives the choices of an enum the titles of enumNames, and checks that one list of
 // choices was given.
-func (f *formField) nameOptions(keywords []formMember) error {
+func (f *formField) nameOptions(keywords []member) error {
 	names, hasNames := find(keywords, "enumNames")
 	if oneOf, ok := find(keywords, "oneOf"); ok {
 		if _, ok := find(keywords, "enum"); ok {
@@ -27,11 +27,11 @@ func (f *formField) nameOptions(keywords []formMember) error {
 	for i, name := range f.enumNames {
 		f.Options[i].Title = name
 	}
-	return distinct(names.formNode, f.Options, "")
+	return distinct(names.node, f.Options, "")
 }
 
 // values reads a list of strings as choices.
-func (n formNode) values() ([]FieldOption, error) {
+func (n node) values() ([]FieldOption, error) {
 	texts, err := n.texts()
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (n formNode) values() ([]FieldOption, error) {
 }
 
 // constants reads a list of {const, title} as choices.
-func (n formNode) constants() ([]FieldOption, error) {
+func (n node) constants() ([]FieldOption, error) {
 	list, err := n.elements()
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (n formNode) constants() ([]FieldOption, error) {
 	return options, distinct(n, options, "/const")
 }
 
-func (n formNode) constant() (option FieldOption, err error) {
+func (n node) constant() (option FieldOption, err error) {
 	keywords, err := n.members()
 	if err != nil {
 		return option, err
@@ -88,7 +88,7 @@ func (n formNode) constant() (option FieldOption, err error) {
 
 // items reads the items of an array: {type: string, enum: […]} or {anyOf: [{const, title}, …]}, and
 // nothing between the two.
-func (n formNode) items() (options []FieldOption, err error) {
+func (n node) items() (options []FieldOption, err error) {
 	keywords, err := n.members()
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (n formNode) items() (options []FieldOption, err error) {
 }
 
 // distinct checks that there are choices and that a person and a program can tell them apart.
-func distinct(n formNode, options []FieldOption, valueKeyword string) error {
+func distinct(n node, options []FieldOption, valueKeyword string) error {
 	if len(options) == 0 {
 		return n.refuse("must have at least one choice")
 	}

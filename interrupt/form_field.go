@@ -67,7 +67,7 @@ var (
 	}
 )
 
-func readField(name string, n formNode) (formField, error) {
+func readField(name string, n node) (formField, error) {
 	f := formField{Field: Field{Name: name}, path: n.path}
 	keywords, err := n.members()
 	if err != nil {
@@ -104,7 +104,7 @@ func knownKeyword(name string) bool {
 	return false
 }
 
-func kindOf(n formNode, keywords []formMember) (FieldKind, error) {
+func kindOf(n node, keywords []member) (FieldKind, error) {
 	kw, ok := find(keywords, "type")
 	if !ok {
 		return "", n.refuse(`keyword "type" is required`)
@@ -128,7 +128,7 @@ func kindOf(n formNode, keywords []formMember) (FieldKind, error) {
 	return "", kw.refuse("must be string, number, integer, boolean or array")
 }
 
-func (f *formField) set(kw formMember) (err error) {
+func (f *formField) set(kw member) (err error) {
 	switch kw.name {
 	case "title":
 		f.Title, err = kw.text()
@@ -167,7 +167,7 @@ func (f *formField) set(kw formMember) (err error) {
 
 // settle checks what can only be seen when every keyword was read: the text of a schema has them in
 // any order.
-func (f *formField) settle(n formNode, keywords []formMember) error {
+func (f *formField) settle(n node, keywords []member) error {
 	if f.Kind == FieldEnum {
 		if err := f.nameOptions(keywords); err != nil {
 			return err
@@ -204,7 +204,7 @@ func crossed(low, high *int) bool { return low != nil && high != nil && *low > *
 func (f *formField) checkDefault(path string) error {
 	canonical, err := canonicalForm(f.Default)
 	if err != nil {
-		return refuseCanon(path, err)
+		return refuseCanon(TypeForm, path, err)
 	}
 	if item, reason := f.misfit(canonical); reason != "" {
 		return &QuestionError{TypeForm, path + item, reason}

@@ -34,9 +34,9 @@ func readProfile(schema json.RawMessage) (*formProfile, error) {
 	// The walk below keeps the order of the text, and so cannot go over the canonical form; it can
 	// rely on the text having one.
 	if _, err := canonicalForm(schema); err != nil {
-		return nil, refuseCanon(path, err)
+		return nil, refuseCanon(TypeForm, path, err)
 	}
-	root := formNode{path, trimmed(schema)}
+	root := node{TypeForm, path, trimmed(schema)}
 	keywords, err := root.members()
 	if err != nil {
 		return nil, err
@@ -51,12 +51,12 @@ func readProfile(schema json.RawMessage) (*formProfile, error) {
 		return nil, root.refuse(`keyword "type" is required`)
 	}
 	if required, ok := find(keywords, "required"); ok {
-		return p, p.require(required.formNode)
+		return p, p.require(required.node)
 	}
 	return p, nil
 }
 
-func (p *formProfile) set(kw formMember) error {
+func (p *formProfile) set(kw member) error {
 	switch kw.name {
 	case "$schema":
 		if dialect, err := kw.text(); err != nil {
@@ -75,7 +75,7 @@ func (p *formProfile) set(kw formMember) error {
 			return kw.refuse("must be false where it is given")
 		}
 	case "properties":
-		return p.declare(kw.formNode)
+		return p.declare(kw.node)
 	case "required":
 		// Read when all properties are known.
 	default:
@@ -84,7 +84,7 @@ func (p *formProfile) set(kw formMember) error {
 	return nil
 }
 
-func (p *formProfile) declare(properties formNode) error {
+func (p *formProfile) declare(properties node) error {
 	members, err := properties.members()
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (p *formProfile) declare(properties formNode) error {
 		if property.name == "" {
 			return property.refuse("name must not be empty")
 		}
-		field, err := readField(property.name, property.formNode)
+		field, err := readField(property.name, property.node)
 		if err != nil {
 			return err
 		}
@@ -103,7 +103,7 @@ func (p *formProfile) declare(properties formNode) error {
 	return nil
 }
 
-func (p *formProfile) require(required formNode) error {
+func (p *formProfile) require(required node) error {
 	names, err := required.texts()
 	if err != nil {
 		return err
@@ -123,9 +123,9 @@ func (p *formProfile) require(required formNode) error {
 }
 
 // refuseCanon turns an error about a part of a question into one about the question.
-func refuseCanon(path string, err error) error {
+func refuseCanon(typeName, path string, err error) error {
 	if e, ok := errors.AsType[*canon.Error](err); ok {
-		return &QuestionError{TypeForm, path + e.Path, e.Reason}
+		return &QuestionError{typeName, path + e.Path, e.Reason}
 	}
-	return &QuestionError{TypeForm, path, "not readable"}
+	return &QuestionError{typeName, path, "not readable"}
 }

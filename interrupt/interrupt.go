@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"reflect"
 	"time"
-
-	"github.com/parley-go/parley/internal/canon"
 )
 
 // An Interrupt is a question to a person, in the form of an error. A handler raises it by returning
@@ -31,7 +28,7 @@ type Interrupt interface {
 }
 
 // A PayloadInitializer is an Interrupt that can be made from raw data, for tools that are described
-// by data.
+// by data (see [RaiseInterrupt]). An error should be a [*QuestionError], and changes nothing.
 type PayloadInitializer interface {
 	InitFromPayload(payload []byte) error
 }
@@ -73,61 +70,6 @@ const (
 	TypeUserSelection  = "user_selection"
 	TypeURL            = "url"
 )
-
-// maxBody bounds what is looked at when a question is raised, in bytes; whoever stores it has a
-// smaller bound.
-const maxBody = 16 << 20
-
-// A Question is the snapshot of an interrupt at the moment it was raised.
-type Question struct {
-	Type     string
-	Key      string
-	Lifetime time.Duration
-	Body     json.RawMessage // as serialized
-	Digest   [32]byte        // of the type and the canonical form of Body
-}
-
-// Snapshot checks that a question is fit to be raised and returns what it shows. The error matches
-// [ErrInvalidQuestion]: the question is nil, of a type that is not registered, not valid (every
-// type's zero value is not), or does not serialize to one JSON value (R8, R14).
-func Snapshot(q Interrupt) (Question, error) {
-	if v := reflect.ValueOf(q); q == nil || v.Kind() == reflect.Pointer && v.IsNil() {
-		return Question{}, &QuestionError{"unknown", "", "must not be nil"}
-	}
-	typeName := q.TypeName()
-	if _, ok := New(typeName); !ok {
-		return Question{}, &QuestionError{typeName, "", "type is not registered"}
-	}
-	if v, ok := q.(Validator); ok {
-		if err := v.Validate(); err != nil {
-			return Question{}, asQuestionError(typeName, err)
-		}
-	}
-	body, err := q.Serialize()
-	if err != nil {
-		return Question{}, asQuestionError(typeName, err)
-	}
-	canonical, err := canon.JSON(body, &canon.Limits{Bytes: maxBody})
-	if err != nil {
-		return Question{}, &QuestionError{typeName, "", "does not serialize to JSON: " + err.Error()}
-	}
-	if !own(q) {
-		if _, err := Rehydrate(typeName, body); err != nil { // nobody could answer it
-			return Question{}, err
-		}
-	}
-	s := Question{Type: typeName, Body: body, Digest: canon.Digest(append([]byte(typeName+"\x00"), canonical...))}
-	if k, ok := q.(Keyed); ok {
-		s.Key = k.QuestionKey()
-	}
-	if l, ok := q.(Limited); ok {
-		s.Lifetime = l.QuestionLifetime()
-	}
-	if s.Lifetime < 0 {
-		return Question{}, &QuestionError{typeName, "lifetime", "must not be negative"}
-	}
-	return s, nil
-}
 
 // serialize writes a question of this package. An & in a URL stays one: people read these bodies,
 // and digests cover them.

@@ -5,13 +5,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 )
 
+// A registration is what is known of a type: its name and version of now, and how to make one.
+type registration struct {
+	name    string
+	version int
+	factory func() Interrupt
+}
+
 var registry = struct {
-	mu        sync.RWMutex
-	factories map[string]func() Interrupt
-}{factories: map[string]func() Interrupt{}}
+	mu    sync.RWMutex
+	types map[string]registration // by every name they have and had
+}{types: map[string]registration{}}
 
 func init() {
 	Register(func() Interrupt { return new(ToolPermissionInterrupt) })
@@ -21,34 +29,57 @@ func init() {
 }
 
 // Register makes a type of question known under the TypeName of what factory returns, so that a
-// stored question can be read back. The factory returns a new pointer each time. Register is safe
-// for concurrent use; call it at init. It panics where the name is empty or taken: both are a
-// programmer's mistakes.
+// stored question can be read back; under its former names too, where it is a [Renamed] one. The
+// factory returns a new pointer each time. Register is safe for concurrent use; call it at init. It
+// panics where a name is empty or taken, or the version of a [Versioned] type is negative: these are
+// a programmer's mistakes.
 func Register(factory func() Interrupt) {
-	name := factory().TypeName()
-	if name == "" {
-		panic("register interrupt type: TypeName is empty")
+	zero := factory()
+	is := registration{name: zero.TypeName(), factory: factory}
+	names := []string{is.name}
+	if r, ok := zero.(Renamed); ok {
+		names = append(names, r.FormerNames()...)
+	}
+	if v, ok := zero.(Versioned); ok {
+		is.version = v.QuestionVersion()
+	}
+	if is.version < 0 {
+		panic(fmt.Sprintf("register interrupt type %q: version %d is negative", is.name, is.version))
 	}
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
-	if registry.factories[name] != nil {
-		panic(fmt.Sprintf("register interrupt type %q: already registered", name))
+	for i, name := range names {
+		if name == "" {
+			panic(fmt.Sprintf("register interrupt type %q: a name is empty", is.name))
+		}
+		if _, taken := registry.types[name]; taken || slices.Contains(names[:i], name) {
+			panic(fmt.Sprintf("register interrupt type %q: name %q is already registered", is.name, name))
+		}
 	}
-	registry.factories[name] = factory
+	for _, name := range names {
+		registry.types[name] = is
+	}
 }
 
-// New returns a new zero question of the registered type.
-func New(typeName string) (Interrupt, bool) {
+func registered(typeName string) (registration, bool) {
 	registry.mu.RLock()
-	factory := registry.factories[typeName]
-	registry.mu.RUnlock()
-	if factory == nil {
+	defer registry.mu.RUnlock()
+	is, ok := registry.types[typeName]
+	return is, ok
+}
+
+// New returns a new zero question of the registered type, which is found by a former name too.
+func New(typeName string) (Interrupt, bool) {
+	is, ok := registered(typeName)
+	if !ok {
 		return nil, false
 	}
-	return factory(), true
+	return is.factory(), true
 }
 
-// Rehydrate reads a question back from its serialized form. The error matches [ErrInvalidQuestion].
+// Rehydrate reads a question back from its serialized form, as the type writes it now. What
+// an earlier version wrote is read by [Question.Interrupt]. The error matches
+// [ErrInvalidQuestion].
 func Rehydrate(typeName string, body []byte) (Interrupt, error) {
 	q, ok := New(typeName)
 	if !ok {

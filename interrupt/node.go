@@ -10,34 +10,35 @@ import (
 	"github.com/parley-go/parley/internal/canon"
 )
 
-// A formNode is a JSON value in a schema and the place where it stands. The whole schema is known
-// to be well formed when a node is made of a part of it.
-type formNode struct {
+// A node is a JSON value in a question and the place where it stands. The whole text is known to be
+// well formed when a node is made of a part of it.
+type node struct {
+	of   string // the question's type name
 	path string // JSON Pointer into the question
 	raw  jsontext.Value
 }
 
-// A formMember is a member of an object.
-type formMember struct {
+// A member is a member of an object.
+type member struct {
 	name string
-	formNode
+	node
 }
 
-func find(members []formMember, name string) (formMember, bool) {
+func find(members []member, name string) (member, bool) {
 	for _, m := range members {
 		if m.name == name {
 			return m, true
 		}
 	}
-	return formMember{}, false
+	return member{}, false
 }
 
 func trimmed(raw []byte) jsontext.Value { return bytes.Trim(raw, " \t\r\n") }
 
-func (n formNode) refuse(reason string) error { return &QuestionError{TypeForm, n.path, reason} }
+func (n node) refuse(reason string) error { return &QuestionError{n.of, n.path, reason} }
 
 // members returns the members of an object in the order of the text.
-func (n formNode) members() ([]formMember, error) {
+func (n node) members() ([]member, error) {
 	if n.raw.Kind() != jsontext.KindBeginObject {
 		return nil, n.refuse("must be an object")
 	}
@@ -46,23 +47,23 @@ func (n formNode) members() ([]formMember, error) {
 		return nil, n.refuse("must be an object")
 	}
 	for i := range members {
-		members[i].path = memberPath(n.path, members[i].name)
+		members[i].of, members[i].path = n.of, memberPath(n.path, members[i].name)
 	}
 	return members, nil
 }
 
-func membersOf(object jsontext.Value) ([]formMember, error) {
+func membersOf(object jsontext.Value) ([]member, error) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(object))
 	if _, err := d.ReadToken(); err != nil {
 		return nil, err
 	}
-	var members []formMember
+	var members []member
 	for d.PeekKind() == jsontext.KindString {
 		token, err := d.ReadToken()
 		if err != nil {
 			return nil, err
 		}
-		m := formMember{name: token.String()}
+		m := member{name: token.String()}
 		if m.raw, err = d.ReadValue(); err != nil {
 			return nil, err
 		}
@@ -76,7 +77,7 @@ func memberPath(path, name string) string {
 	return string(jsontext.Pointer(path).AppendToken(canon.Clip(name, 256)))
 }
 
-func (n formNode) elements() ([]formNode, error) {
+func (n node) elements() ([]node, error) {
 	if n.raw.Kind() != jsontext.KindBeginArray {
 		return nil, n.refuse("must be an array")
 	}
@@ -84,9 +85,9 @@ func (n formNode) elements() ([]formNode, error) {
 	if err != nil {
 		return nil, n.refuse("must be an array")
 	}
-	nodes := make([]formNode, 0, len(values))
+	nodes := make([]node, 0, len(values))
 	for i, value := range values {
-		nodes = append(nodes, formNode{fmt.Sprintf("%s/%d", n.path, i), value})
+		nodes = append(nodes, node{n.of, fmt.Sprintf("%s/%d", n.path, i), value})
 	}
 	return nodes, nil
 }
@@ -107,7 +108,7 @@ func elementsOf(array jsontext.Value) ([]jsontext.Value, error) {
 	return values, nil
 }
 
-func (n formNode) text() (string, error) {
+func (n node) text() (string, error) {
 	text, ok := textOf(n.raw)
 	if !ok {
 		return "", n.refuse("must be a string")
@@ -123,7 +124,7 @@ func textOf(value jsontext.Value) (string, bool) {
 	return string(text), err == nil
 }
 
-func (n formNode) texts() ([]string, error) {
+func (n node) texts() ([]string, error) {
 	list, err := n.elements()
 	if err != nil {
 		return nil, err
@@ -139,19 +140,19 @@ func (n formNode) texts() ([]string, error) {
 	return texts, nil
 }
 
-func (n formNode) number() (*canon.Decimal, json.Number, error) {
+func (n node) number() (*canon.Decimal, json.Number, error) {
 	if n.raw.Kind() != jsontext.KindNumber {
 		return nil, "", n.refuse("must be a number")
 	}
 	d, err := canon.ParseDecimal(string(n.raw), nil)
 	if err != nil {
-		return nil, "", refuseCanon(n.path, err)
+		return nil, "", refuseCanon(n.of, n.path, err)
 	}
 	return &d, json.Number(d.String()), nil
 }
 
 // count reads a number of things: exactly an integer, and not negative.
-func (n formNode) count() (*int, error) {
+func (n node) count() (*int, error) {
 	number, _, err := n.number()
 	if err != nil {
 		return nil, err

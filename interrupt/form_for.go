@@ -1,0 +1,116 @@
+package interrupt
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+
+	"github.com/parley-go/parley/internal/canon"
+)
+
+// A FormOf is a form whose fields are those of a struct T, and whose answer is a T. Make it with
+// [FormFor]; its zero value is invalid.
+//
+// It is a [FormInterrupt] with another way to read the answer: the same type of question to a
+// record and to a face, and found as one with errors.As.
+type FormOf[T any] struct {
+	FormInterrupt
+	err error // what FormFor found
+}
+
+// FormFor returns a form with that message and a field for every exported field of the struct T, in
+// their order. The field's name is that of its json tag; it is required unless it is a pointer or
+// marked omitempty or omitzero. What T holds decides the kind:
+//
+//	string                      text, or one choice where an enum tag lists them
+//	int…, uint…                 integer, with the bounds of a type narrower than 64 bits
+//	float…, json.Number         number; a json.Number keeps all digits
+//	bool                        boolean
+//	time.Time                   text of format date-time
+//	slice of strings            several different choices, which an enum tag lists
+//
+// The rest stands in tags that have the names of the schema's keywords:
+//
+//	title, description          words for the person
+//	default                     is offered, never inserted; of several choices as enum lists them
+//	enum                        the choices, with commas between them
+//	enumNames                   their titles, with commas between them and in the same order
+//	minLength, maxLength        of a text, in characters
+//	format                      email, uri, date or date-time
+//	minimum, maximum            of a number
+//	minItems, maxItems          of several choices; at most all of them by default
+//
+// A choice that itself holds a comma is for [Form], which takes any schema of the profile. A field,
+// or a tag with the name of another keyword of JSON Schema, that no form can express (R11) is never
+// dropped: the error, by Validate and when the question is raised, has the path of the field.
+func FormFor[T any](message string) *FormOf[T] {
+	f := &FormOf[T]{FormInterrupt: FormInterrupt{Message: message}}
+	f.Schema, f.err = deriveForm(reflect.TypeFor[T]())
+	return f
+}
+
+// errNotAccepted is returned for the value of a form that nobody has accepted.
+var errNotAccepted = errors.New("the form is not accepted")
+
+// Value returns the accepted answer. Fields that the person left out are zero, whatever their
+// default. It fails with [ErrDeclined] or [ErrCancelled] where the person said no, and where there
+// is no answer yet. An answer that fits the form and not its Go field, such as a number out of the
+// type's range, is a [*PayloadError]; nothing wraps around. As everywhere in Go, a float is the
+// nearest one to the number that was given.
+func (f *FormOf[T]) Value() (T, error) {
+	var value, none T
+	switch f.Action {
+	case ActionAccept:
+	case ActionDecline:
+		return none, ErrDeclined
+	case ActionCancel:
+		return none, ErrCancelled
+	default:
+		return none, errNotAccepted
+	}
+	err := json.Unmarshal(f.Content, &value)
+	if err == nil {
+		return value, nil
+	}
+	e := &PayloadError{TypeForm, contentPath, "does not fit " + reflect.TypeFor[T]().String()}
+	if at, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		e.Path, e.Reason = memberPath(contentPath, at.Field), "does not fit a field of type "+at.Type.String()
+	}
+	return none, &privateError{e, err}
+}
+
+// Unwrap returns the form as a [*FormInterrupt], for errors.As.
+func (f *FormOf[T]) Unwrap() error { return &f.FormInterrupt }
+
+// Validate reports what is wrong with T, and then what [FormInterrupt.Validate] does.
+func (f *FormOf[T]) Validate() error {
+	if f.err != nil {
+		return f.err
+	}
+	return f.FormInterrupt.Validate()
+}
+
+// Fields is [FormInterrupt.Fields], or what is wrong with T.
+func (f *FormOf[T]) Fields() ([]Field, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	return f.FormInterrupt.Fields()
+}
+
+func (f *FormOf[T]) clone() Interrupt { return f.adopt(f.FormInterrupt.clone()) }
+
+// adopt returns a form that was read from a record as what it was asked as.
+func (f *FormOf[T]) adopt(form Interrupt) Interrupt {
+	if form, ok := form.(*FormInterrupt); ok {
+		return &FormOf[T]{*form, f.err}
+	}
+	return form
+}
+
+// isOwn reports whether the question is this form, and not a type of somebody else's that embeds
+// it.
+func (f *FormOf[T]) isOwn(q Interrupt) bool { return q == Interrupt(f) }
+
+// clipped is a name or a tag in an error.
+func clipped(s string) string { return canon.Clip(s, 64) }
