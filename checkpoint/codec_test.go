@@ -56,11 +56,22 @@ func sample() *checkpoint.Interaction {
 	}
 }
 
+// typed is the sample with a question of an application's type, in a version of its, and what it was
+// shown as.
+func typed() *checkpoint.Interaction {
+	in := sample()
+	q := &in.Rounds[0].Questions[0]
+	q.Type, q.Version, q.Body = "acme_review", 3, json.RawMessage(`{"document":"<terms>"}`)
+	q.Shown = &checkpoint.Shown{Type: "form", Body: json.RawMessage(`{"message":"<Terms>","schema":{"type":"object"}}`)}
+	return in
+}
+
 // What was written is read back as it was: state null is not no state, and no byte of a question is
 // escaped or reordered.
 func TestRecordRoundTrip(t *testing.T) {
 	for name, in := range map[string]*checkpoint.Interaction{
-		"everything": sample(),
+		"everything":           sample(),
+		"a type of somebody's": typed(),
 		"little": {
 			ID: checkpoint.ID{1}, Revision: 1, Status: checkpoint.Started, Created: time.UnixMilli(1).UTC(),
 			Updated: time.UnixMilli(1).UTC(),
@@ -81,18 +92,37 @@ func TestRecordRoundTrip(t *testing.T) {
 	}
 }
 
-// A record of format version 1 stays readable for ever. The file was written by the release that
-// introduced the version.
+// A record of format version 1 stays readable for ever, with the fields that came later and without
+// them (R14). Each file was written when its fields were introduced.
 func TestKeptRecord(t *testing.T) {
-	path := filepath.Join("testdata", "record-v1.json")
-	kept, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) && *update {
-		record, encodeErr := checkpoint.Encode(sample())
-		if encodeErr != nil {
-			t.Fatal(encodeErr)
+	for name, want := range map[string]*checkpoint.Interaction{"record-v1.json": sample(), "record-v1-shown.json": typed()} {
+		path := filepath.Join("testdata", name)
+		record, err := checkpoint.Encode(want)
+		if err != nil {
+			t.Fatal(err)
 		}
-		kept, err = record.Data, os.WriteFile(path, record.Data, 0o600)
+		kept, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) && *update {
+			kept, err = record.Data, os.WriteFile(path, record.Data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		record.Data = bytes.TrimSpace(kept)
+		in, err := checkpoint.Decode(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, in); diff != "" {
+			t.Errorf("%s (-want +have):\n%s", name, diff)
+		}
 	}
+}
+
+// What a record of an earlier release does not hold is not written either: its data stays as it was,
+// byte for byte (R14).
+func TestNewFieldsAreLeftOut(t *testing.T) {
+	kept, err := os.ReadFile(filepath.Join("testdata", "record-v1.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,13 +130,8 @@ func TestKeptRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record.Data = bytes.TrimSpace(kept)
-	in, err := checkpoint.Decode(record)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(sample(), in); diff != "" {
-		t.Errorf("(-want +have):\n%s", diff)
+	if diff := cmp.Diff(string(kept), string(record.Data)); diff != "" {
+		t.Errorf("(-kept +written):\n%s", diff)
 	}
 }
 
@@ -234,6 +259,11 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add([]byte(record.Data))
 	f.Add([]byte(`{"v":1}`))
+	shown, err := checkpoint.Encode(typed())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(shown.Data))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := record
 		r.Data = data

@@ -38,13 +38,22 @@ type Round struct {
 	Answer    *Answer         `json:"answer,omitempty"`
 }
 
-// A Question is one interrupt as it was shown.
+// A Question is one interrupt as it was asked.
 type Question struct {
-	ID     string          `json:"id"` // unique over the ledger
-	Type   string          `json:"type"`
-	Key    string          `json:"key,omitempty"`
-	Body   json.RawMessage `json:"body"`   // as shown
-	Digest Hash            `json:"digest"` // of what the handler raised
+	ID      string          `json:"id"` // unique over the ledger
+	Type    string          `json:"type"`
+	Version int             `json:"version,omitempty"` // of Body, where the type counts versions
+	Key     string          `json:"key,omitempty"`
+	Body    json.RawMessage `json:"body"`            // as shown, unless Shown is
+	Digest  Hash            `json:"digest"`          // of what the handler raised
+	Shown   *Shown          `json:"shown,omitempty"` // what the type presents in its place; nil: nothing
+}
+
+// Shown is a question of one of the four kinds that a person is shown in place of another. The
+// answer was to this one; what is recorded is what it means to the other.
+type Shown struct {
+	Type string          `json:"type"`
+	Body json.RawMessage `json:"body"`
 }
 
 // A Mint says for whom, and under which key, a round's token was made. The token itself is derived
@@ -59,7 +68,7 @@ type Mint struct {
 // An Answer is what was answered to all questions of a round at once.
 type Answer struct {
 	Payloads  []json.RawMessage `json:"payloads"` // one per question, in canonical form
-	Digest    Hash              `json:"digest"`
+	Digest    Hash              `json:"digest"`   // of the payloads as they were given
 	Time      time.Time         `json:"time"`
 	By        string            `json:"by,omitempty"`        // who, in the host's words
 	Face      string            `json:"face,omitempty"`      // through which face
