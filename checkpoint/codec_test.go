@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the kept record of the present format version, where there is none")
 
-// sample has every field set.
+// sample has every field set that record-v1.json was written with.
 func sample() *checkpoint.Interaction {
 	at := func(ms int64) time.Time { return time.UnixMilli(1764500000000 + ms).UTC() }
 	hash := func(b byte) (h checkpoint.Hash) {

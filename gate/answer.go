@@ -19,7 +19,8 @@ import (
 // answer to be recorded. Nothing is changed, whatever comes in (R16).
 func (g *Gate) verify(in *checkpoint.Interaction, round int, answers Answers) (*checkpoint.Answer, error) {
 	stillOpen := in.Status == checkpoint.Open && round == len(in.Rounds)
-	answer, worst, err := g.verifyAll(in.Rounds[round-1].Questions, answers)
+	asked := in.Rounds[round-1]
+	answer, worst, err := g.verifyAll(asked.Questions, answers, asked.Answer == nil)
 	if err == nil && stillOpen {
 		err = g.keptOpen(in.Tool, worst)
 	}
@@ -30,24 +31,27 @@ func (g *Gate) verify(in *checkpoint.Interaction, round int, answers Answers) (*
 	return answer, nil
 }
 
-// verifyAll returns with the answer the worst action in it: cancel, else decline, else accept.
-func (g *Gate) verifyAll(questions []checkpoint.Question, answers Answers) (*checkpoint.Answer, interrupt.Action, *Error) {
+// verifyAll returns with the answer the worst action in it: cancel, else decline, else accept. waits
+// is set where the round has no answer yet.
+func (g *Gate) verifyAll(questions []checkpoint.Question, answers Answers, waits bool) (*checkpoint.Answer, interrupt.Action, *Error) {
 	known := make(map[string]bool, len(questions))
 	answer := &checkpoint.Answer{}
 	worst := interrupt.ActionAccept
+	var given []json.RawMessage
 	for _, q := range questions {
 		known[q.ID] = true
 		payload, ok := answers[q.ID]
 		if !ok {
 			return nil, "", notFitting(q.ID, "the answer is missing")
 		}
-		normal, action, err := g.verifyOne(q, payload)
+		one, err := g.verifyOne(q, payload, waits)
 		if err != nil {
 			return nil, "", err
 		}
-		answer.Payloads = append(answer.Payloads, normal)
-		if action == interrupt.ActionCancel || worst == interrupt.ActionAccept {
-			worst = action
+		given = append(given, one.given)
+		answer.Payloads = append(answer.Payloads, one.meant)
+		if one.action == interrupt.ActionCancel || worst == interrupt.ActionAccept {
+			worst = one.action
 		}
 	}
 	for id := range answers {
@@ -55,51 +59,71 @@ func (g *Gate) verifyAll(questions []checkpoint.Question, answers Answers) (*che
 			return nil, "", notFitting(id, "the round has no such question")
 		}
 	}
-	answer.Digest = digestAll(answer.Payloads)
+	answer.Digest = digestAll(given)
 	return answer, worst, nil
 }
 
-// verifyOne checks one payload and returns its canonical form, in which the action and the
-// question's id always stand.
-func (g *Gate) verifyOne(q checkpoint.Question, payload json.RawMessage) (json.RawMessage, interrupt.Action, *Error) {
-	invalid := func(err error) *Error {
-		e := notFitting(q.ID, err.Error()).because(hideInterrupts(err))
-		e.Path = place(err)
-		return e
-	}
-	var question interrupt.Interrupt
-	err := safely(func() (err error) {
-		question, err = interrupt.Rehydrate(q.Type, q.Body)
-		return err
-	})
+// A verified answer to one question. Both payloads are in canonical form, and the action and the
+// question's id always stand in them.
+type verified struct {
+	given  json.RawMessage
+	meant  json.RawMessage // what is recorded; the same, but for a question that its type presents
+	action interrupt.Action
+}
+
+func (g *Gate) verifyOne(q checkpoint.Question, payload json.RawMessage, waits bool) (verified, *Error) {
+	own, question, err := answered(q, waits)
 	if err != nil {
-		return nil, "", fail(ErrRevisionChanged, "question %q is of a type that is not known here", q.ID).because(hideInterrupts(err))
+		return verified{}, fail(ErrRevisionChanged, "question %q is of a type that is not known here", q.ID).because(hideInterrupts(err))
 	}
+	v, err := g.given(question, q.ID, payload)
+	if v.meant = v.given; err == nil && q.Shown != nil && waits && v.action == interrupt.ActionAccept {
+		v.meant, err = g.meaning(own, question, q.ID, v.given)
+	}
+	var panicked *PanicError
+	switch {
+	case err == nil:
+		return v, nil
+	case errors.As(err, &panicked):
+		return verified{}, notFitting(q.ID, "is not accepted").because(panicked)
+	}
+	e := notFitting(q.ID, err.Error()).because(hideInterrupts(err))
+	e.Path = place(err)
+	return verified{}, e
+}
+
+// given checks a payload against what was asked.
+func (g *Gate) given(question interrupt.Interrupt, id string, payload json.RawMessage) (v verified, err error) {
 	canonical, err := canon.JSON(payload, &canon.Limits{Bytes: g.opts.Limits.Answer, Depth: g.opts.Limits.Depth})
 	if err != nil {
-		return nil, "", invalid(err)
+		return v, err
 	}
-	var action interrupt.Action
-	var id string
+	var named string
 	err = safely(func() (err error) {
-		action, id, err = interrupt.Check(question, canonical)
+		v.action, named, err = interrupt.Check(question, canonical)
 		return err
 	})
-	var panicked *PanicError
-	if errors.As(err, &panicked) {
-		return nil, "", notFitting(q.ID, "is not accepted").because(panicked)
-	}
-	if err == nil && id != "" && id != q.ID {
-		err = &interrupt.PayloadError{Type: q.Type, Path: "/interruptId", Reason: "is that of another question"}
+	if err == nil && named != "" && named != id {
+		err = &interrupt.PayloadError{Type: question.TypeName(), Path: "/interruptId", Reason: "is that of another question"}
 	}
 	if err != nil {
-		return nil, "", invalid(err)
+		return v, err
 	}
-	normal, err := complete(canonical, q.ID, action)
-	if err != nil {
-		return nil, "", invalid(err)
+	v.given, err = complete(canonical, id, v.action)
+	return v, err
+}
+
+// answered reads back what an answer is checked against: what was shown, and the question itself
+// where the answer is turned into one to it.
+func answered(q checkpoint.Question, waits bool) (own, shown interrupt.Interrupt, err error) {
+	if q.Shown != nil && !waits {
+		shown, err = restore(interrupt.Question{Type: q.Shown.Type, Body: q.Shown.Body})
+		return nil, shown, err
 	}
-	return normal, action, nil
+	if own, shown, err = readBack(q); q.Shown == nil {
+		shown = own
+	}
+	return own, shown, err
 }
 
 func notFitting(question, reason string) *Error {
@@ -164,6 +188,8 @@ type AnswerRequest struct {
 	// is recorded.
 	Scope string
 	By    string
+
+	only string // the question that must be of the round, where one is named; see ReturnInterrupt
 }
 
 // Answer records an answer and runs nothing: the caller's next Invoke or its Wait runs the handler
@@ -219,6 +245,9 @@ func (f *Face) answer(ctx context.Context, a AnswerRequest) error {
 	}
 	if a.Round < 1 || a.Round > len(in.Rounds) {
 		return fail(ErrInvalidContinuation, "there is no such round").on(in.ID)
+	}
+	if a.only != "" && !asks(in.Rounds[a.Round-1], a.only) {
+		return fail(ErrInvalidContinuation, "there is no such question").on(in.ID)
 	}
 	now := g.now()
 	if overdue(in, a.Round, now) {

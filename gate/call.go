@@ -77,13 +77,17 @@ type Prompt struct {
 
 // A Question is one interrupt of a prompt.
 type Question struct {
-	ID   string          `json:"id"` // unique over the ledger; the "interruptId" of an answer
-	Type string          `json:"type"`
-	Body json.RawMessage `json:"body"` // as the interrupt serialized itself
+	ID      string          `json:"id"` // unique over the ledger; the "interruptId" of an answer
+	Type    string          `json:"type"`
+	Version int             `json:"version,omitempty"` // of the body, where the type counts versions
+	Body    json.RawMessage `json:"body"`              // as the interrupt serialized itself
+	// PresentedBy is the name of the application's own type that presents itself as this question;
+	// empty: the question is shown as it was raised. The answer is to this question all the same.
+	PresentedBy string `json:"presentedBy,omitempty"`
 }
 
-// Interrupt returns the question as a value of its registered type. The error matches
-// [interrupt.ErrInvalidQuestion].
+// Interrupt returns the question as a value of its registered type, read from an older version
+// where it is of one. The error matches [interrupt.ErrInvalidQuestion].
 func (q Question) Interrupt() (interrupt.Interrupt, error) {
-	return interrupt.Rehydrate(q.Type, q.Body)
+	return interrupt.Question{Type: q.Type, Version: q.Version, Body: q.Body}.Interrupt()
 }

@@ -28,6 +28,10 @@ type Summary struct {
 	// Code and Message are how it ended, where it did: no code for success.
 	Code    Code
 	Message string
+	// Quarantined names the types of questions that cannot be read back here: they are not
+	// registered, or the body is of a version that the type cannot read. Such a question is not
+	// answered here (ErrRevisionChanged); it stays open, and expires as any other (R14).
+	Quarantined []string
 	// Problem is set where the record cannot be read; all fields but ID and Status are zero then.
 	Problem error
 }
@@ -152,6 +156,7 @@ func (g *Gate) summary(record checkpoint.Record) Summary {
 	if len(in.Rounds) > 0 {
 		s.Prompt = g.prompt(in, g.tools[in.Tool])
 	}
+	s.Quarantined = quarantined(in)
 	if overdue(in, 0, g.now()) {
 		s.Status = checkpoint.Expired
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -47,7 +48,7 @@ func (r *request) makeRound(in *checkpoint.Interaction, asked interrupt.Classifi
 		}
 		question.ID = in.ID.String() + "." + strconv.Itoa(len(in.Rounds)+1) + "." + strconv.Itoa(i+1)
 		round.Questions = append(round.Questions, question)
-		size += len(question.Body) + len(question.ID) + len(question.Type) + perQuestion
+		size += sizeOf(question) + perQuestion
 		if snapshot.Lifetime > 0 {
 			round.Deadline = earlier(round.Deadline, now.Add(snapshot.Lifetime))
 		}
@@ -97,27 +98,31 @@ func (r *request) makeQuestion(s interrupt.Question, keys map[string]bool) (chec
 	if s.Key != "" {
 		keys[s.Type+"\x00"+s.Key] = true
 	}
-	q, err := interrupt.Rehydrate(s.Type, s.Body)
+	q, err := restore(interrupt.Question{Type: s.Type, Version: s.Version, Body: s.Body})
 	if v, ok := q.(interrupt.Validator); ok && err == nil {
 		err = safely(v.Validate)
 	}
 	if err != nil {
 		return none, invalidQuestion(err)
 	}
-	body := s.Body
-	if n := options(q); n > limits.Options {
-		return none, fail(ErrInvalidQuestion, "%s question: it has %d options, the limit is %d", s.Type, n, limits.Options)
+	question := checkpoint.Question{Type: s.Type, Version: s.Version, Key: s.Key, Digest: s.Digest}
+	return question, r.present(&question, q, s.Body)
+}
+
+// shownBody checks and filters what a person is to be shown.
+func (r *request) shownBody(q interrupt.Interrupt, body []byte) (_ json.RawMessage, err error) {
+	if n, most := options(q), r.gate.opts.Limits.Options; n > most {
+		reason := fmt.Sprintf("has %d options, the limit is %d", n, most)
+		return nil, &interrupt.QuestionError{Type: q.TypeName(), Path: "/options", Reason: reason}
 	}
 	if permission, ok := q.(*interrupt.ToolPermissionInterrupt); ok {
 		if body, err = onceOnly(permission); err != nil {
-			return none, fail(ErrInvalidQuestion, "%v", err)
+			return nil, err
 		}
 	}
 	var compact bytes.Buffer
-	if err := json.Compact(&compact, body); err != nil {
-		return none, fail(ErrInvalidQuestion, "%s question: %v", s.Type, err)
-	}
-	return checkpoint.Question{Type: s.Type, Key: s.Key, Body: compact.Bytes(), Digest: s.Digest}, nil
+	err = json.Compact(&compact, body)
+	return compact.Bytes(), err
 }
 
 // onceOnly leaves out the options that would have to be remembered: decisions are not remembered
@@ -160,8 +165,8 @@ func usedKeys(in *checkpoint.Interaction) map[string]bool {
 	keys := map[string]bool{}
 	for _, round := range in.Rounds {
 		for _, q := range round.Questions {
-			if q.Key != "" {
-				keys[q.Type+"\x00"+q.Key] = true
+			if name, _ := interrupt.CurrentName(q.Type); q.Key != "" {
+				keys[name+"\x00"+q.Key] = true
 			}
 		}
 	}
@@ -201,6 +206,7 @@ func promptDigest(in *checkpoint.Interaction, questions []checkpoint.Question) c
 		frame(h, q.Key)
 		frame(h, q.Body)
 		frame(h, q.Digest[:])
+		frameShown(h, q)
 	}
 	return checkpoint.Hash(h.Sum(nil))
 }
@@ -238,7 +244,7 @@ func (g *Gate) prompt(in *checkpoint.Interaction, tool *Tool) *Prompt {
 		p.Title = tool.opts.Title
 	}
 	for _, q := range last.Questions {
-		p.Questions = append(p.Questions, Question{ID: q.ID, Type: q.Type, Body: bytes.Clone(q.Body)})
+		p.Questions = append(p.Questions, showQuestion(q))
 	}
 	return p
 }

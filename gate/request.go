@@ -287,7 +287,7 @@ func (r *request) canAsk(types ...interrupt.Facility) (outOfBand bool, missing i
 func (r *request) canShow(in *checkpoint.Interaction) (outOfBand bool, _ *Error) {
 	var types []interrupt.Facility
 	for _, q := range in.Last().Questions {
-		types = append(types, interrupt.Facility(q.Type))
+		types = append(types, facility(q))
 	}
 	outOfBand, missing := r.canAsk(types...)
 	if missing != "" {

@@ -80,9 +80,7 @@ func (r *request) resume(in *checkpoint.Interaction, recovery bool) *resume.Run 
 	for _, round := range in.Rounds[:run.Round] {
 		run.Current, run.State = len(run.Questions), round.State
 		for i, q := range round.Questions {
-			run.Questions = append(run.Questions, resume.Question{
-				ID: q.ID, Type: q.Type, Key: q.Key, Digest: q.Digest, Body: q.Body, Payload: round.Answer.Payloads[i],
-			})
+			run.Questions = append(run.Questions, current(q, round.Answer.Payloads[i]))
 		}
 	}
 	return run

@@ -83,4 +83,3 @@ func Snapshot(q Interrupt) (Question, error) {
 	}
 	return s, nil
 }
-

@@ -12,6 +12,7 @@ type Question struct {
 	Digest        [32]byte // of what the handler raised
 	Body          []byte   // as shown
 	Payload       []byte   // in canonical form, with its action
+	Unreadable    bool     // it cannot be read back here, and answers nothing that is asked
 }
 
 // A Run is one run of a handler.
@@ -85,7 +86,7 @@ func (r *Run) Take(typeName, key string, digest [32]byte) (Question, Found) {
 		r.taken = make([]bool, len(r.Questions))
 	}
 	for i, q := range r.Questions {
-		if q.Type == typeName && q.Key == key && !r.taken[i] && (key != "" || q.Digest == digest) {
+		if q.Type == typeName && q.Key == key && !r.taken[i] && !q.Unreadable && (key != "" || q.Digest == digest) {
 			r.taken[i] = true
 			return q, Recorded
 		}
