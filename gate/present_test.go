@@ -246,6 +246,31 @@ func TestPresentedReplay(t *testing.T) {
 	effects.want(t, 1)
 }
 
+// R14, R28: that an answer is recorded is confirmed also where the type that it was to is not known
+// any more.
+func TestPresentedReplayWithoutItsType(t *testing.T) {
+	store := newMem()
+	g := open(t, store, gate.Options{Tools: []*gate.Tool{file(ticket{Title: "x"}, nil)}})
+	p := mustAsk(t, g, call("file", `{}`))
+	mustAnswer(t, g, p, `{"selectionIdx":1}`)
+	rewrite(t, store, p.Interaction, func(in *checkpoint.Interaction) { in.Rounds[0].Questions[0].Type = "gate_test_gone" })
+	mustAnswer(t, g, p, `{"selectionIdx":1}`)
+	wantCode(t, "another answer", g.Answer(t.Context(), answers(p, "ann", `{"selectionIdx":0}`)), gate.ErrAnswerConflict)
+}
+
+// R34: what is shown counts towards the size of a prompt beside the question itself.
+func TestPresentedIsBounded(t *testing.T) {
+	question := ticket{Title: strings.Repeat("x", 1000), As: "form"} // once in either body
+	for most, fits := range map[int]bool{3000: true, 1900: false} {
+		g := open(t, newMem(), gate.Options{Tools: []*gate.Tool{file(question, nil)}, Limits: gate.Limits{Prompt: most}})
+		if fits {
+			mustAsk(t, g, call("file", `{}`))
+		} else {
+			mustFail(t, g, call("file", `{}`), gate.ErrTooLarge)
+		}
+	}
+}
+
 // R21: a token is bound to what was shown, and to the version of what was asked.
 func TestTokenIsForWhatWasShown(t *testing.T) {
 	for name, change := range map[string]func(q *checkpoint.Question){
