@@ -37,9 +37,28 @@
 //
 // A handler that takes long tells how far it is with [Progress]. Nothing hangs on it.
 //
+// # Forms of a struct
+//
+// [FormFor] makes a form of a struct: the fields and their tags say what is asked, and [FormOf.Value]
+// returns the answer as one. What a form cannot ask for is an error of the question, with the field's
+// name.
+//
 // # Types of the application's own
 //
 // Implement Interrupt on a pointer, and [Register] it at init under a name that never changes.
-// Optional behaviour is one method each: [Validator], [PayloadValidator], [PayloadInitializer],
-// [Keyed], [Limited], [Rejecter].
+// Optional behaviour is a small interface each: [Validator], [PayloadValidator],
+// [PayloadInitializer], [Keyed], [Limited], [Rejecter].
+//
+// A host can show the four kinds. A type that is a [Presenter] is shown as one of them, and turns the
+// answer to that into its own; without it, only a face that knows the type can show it.
+//
+// Questions outlive a release. A type that changes what it serializes counts its versions
+// ([Versioned]) and reads the former ones ([Upgrader]); one that changes its name keeps the former
+// ones known ([Renamed]). A question that cannot be read back is quarantined, never dropped. Keep a
+// file of each version, and a test that reads it.
+//
+// # Questions that are data
+//
+// A tool that is described by data asks with [RaiseInterrupt]: a registered name and a payload from
+// which the type makes the question ([PayloadInitializer]).
 package interrupt
