@@ -31,8 +31,8 @@ func (g *Gate) verify(in *checkpoint.Interaction, round int, answers Answers) (*
 	return answer, nil
 }
 
-// verifyAll returns with the answer the worst action in it: cancel, else decline, else accept. waits
-// is set where the round has no answer yet.
+// verifyAll returns with the answer the worst action in it: cancel, else decline, else accept.
+// waits is set where the round has no answer yet.
 func (g *Gate) verifyAll(questions []checkpoint.Question, answers Answers, waits bool) (*checkpoint.Answer, interrupt.Action, *Error) {
 	known := make(map[string]bool, len(questions))
 	answer := &checkpoint.Answer{}

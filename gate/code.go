@@ -25,7 +25,7 @@ const (
 	ErrAlreadyAnswered      Code = "already_answered"      // the round was answered otherwise, by another road
 	ErrAlreadyCompleted     Code = "already_completed"     // the work is done; its result is not kept
 	ErrInvalidContinuation  Code = "invalid_continuation"  // the token is not good for this request
-	ErrRevisionChanged      Code = "revision_changed"      // the tool changed since it asked
+	ErrRevisionChanged      Code = "revision_changed"      // the tool, or the type of its question, changed since it asked
 	ErrUnsupportedForm      Code = "unsupported_form"      // a bridge's: its protocol cannot carry a form of that kind
 	ErrTooLarge             Code = "too_large"             // an input is over its bound
 	ErrUnknownTool          Code = "unknown_tool"          // there is no such tool

@@ -12,8 +12,8 @@ import (
 )
 
 // A question of the application's own type can present itself as one of the four kinds (R14). What
-// is shown is recorded beside it; an answer is to what was shown, and what that means to the type is
-// what is recorded.
+// is shown is recorded beside it; an answer is to what was shown, and what that means to the type
+// is what is recorded.
 
 // present fills in what a person is shown: q, which was read back from body, or what it presents.
 func (r *request) present(question *checkpoint.Question, q interrupt.Interrupt, body json.RawMessage) *Error {

@@ -49,8 +49,8 @@ func quarantined(in *checkpoint.Interaction) (types []string) {
 	return types
 }
 
-// current is a recorded question as it would be recorded today, so that the handler finds its answer
-// by what it asks today (R2). One that cannot be read back matches nothing.
+// current is a recorded question as it would be recorded today, so that the handler finds its
+// answer by what it asks today (R2). One that cannot be read back matches nothing.
 func current(q checkpoint.Question, payload []byte) resume.Question {
 	was := interrupt.Question{Type: q.Type, Version: q.Version, Body: q.Body, Digest: q.Digest}
 	var now interrupt.Question

@@ -39,9 +39,9 @@
 //
 // # Forms of a struct
 //
-// [FormFor] makes a form of a struct: the fields and their tags say what is asked, and [FormOf.Value]
-// returns the answer as one. What a form cannot ask for is an error of the question, with the field's
-// name.
+// [FormFor] makes a form of a struct: the fields and their tags say what is asked, and
+// [FormOf.Value] returns the answer as one. What a form cannot ask for is an error of the question,
+// with the field's name.
 //
 // # Types of the application's own
 //
@@ -49,8 +49,8 @@
 // Optional behaviour is a small interface each: [Validator], [PayloadValidator],
 // [PayloadInitializer], [Keyed], [Limited], [Rejecter].
 //
-// A host can show the four kinds. A type that is a [Presenter] is shown as one of them, and turns the
-// answer to that into its own; without it, only a face that knows the type can show it.
+// A host can show the four kinds. A type that is a [Presenter] is shown as one of them, and turns
+// the answer to that into its own; without it, only a face that knows the type can show it.
 //
 // Questions outlive a release. A type that changes what it serializes counts its versions
 // ([Versioned]) and reads the former ones ([Upgrader]); one that changes its name keeps the former

@@ -15,7 +15,8 @@ import (
 
 // tagKeywords are the tags that a form reads.
 var tagKeywords = []string{
-	"title", "description", "default", "enum", "enumNames", "minLength", "maxLength", "format", "minimum", "maximum", "minItems", "maxItems",
+	"title", "description", "default", "enum", "enumNames", "minLength", "maxLength", "format", "minimum", "maximum", "minItems",
+	"maxItems",
 }
 
 // otherKeywords are the tags that a form refuses, as it does in a schema that is written out: the

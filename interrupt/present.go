@@ -3,9 +3,9 @@ package interrupt
 import "fmt"
 
 // A Presenter is a type of the application's own that reaches a person as one of the four kinds of
-// this package. Where a type is one it is always shown so: by every face, also by one that knows the
-// type, so that everybody is asked the same. Without it only a face that knows the type can show it
-// (R14).
+// this package. Where a type is one it is always shown so: by every face, also by one that knows
+// the type, so that everybody is asked the same. Without it only a face that knows the type can
+// show it (R14).
 //
 // What is shown is recorded beside the question, and is held to the rules of its kind. An answer is
 // checked against what was shown, and only then turned into a payload of the type's own, which is
@@ -46,9 +46,9 @@ func Presented(q Interrupt) (Interrupt, error) {
 }
 
 // FromPresented returns the payload of q, a [Presenter], that an answer to what was shown in its
-// place means, and the action in it. The payload of a decline or a cancel is the same one. The error
-// matches [ErrInvalidPayload] where the answer does not fit what was shown, or its meaning does not
-// fit q. Neither question is changed.
+// place means, and the action in it. The payload of a decline or a cancel is the same one. The
+// error matches [ErrInvalidPayload] where the answer does not fit what was shown, or its meaning
+// does not fit q. Neither question is changed.
 func FromPresented(q, shown Interrupt, payload []byte) ([]byte, Action, error) {
 	p, ok := q.(Presenter)
 	answered, dup := Clone(shown), Clone(q)

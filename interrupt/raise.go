@@ -7,8 +7,8 @@ import "context"
 // Go value to ask with, and returns what Ask does: on the first run an error, the question; later
 // the answered question, with ErrRejected, ErrDeclined or ErrCancelled where the person said no.
 //
-// A name that is not registered, a type that is no [PayloadInitializer], and a payload that makes no
-// question of its type are errors that match [ErrInvalidQuestion]; nothing is asked.
+// A name that is not registered, a type that is no [PayloadInitializer], and a payload that makes
+// no question of its type are errors that match [ErrInvalidQuestion]; nothing is asked.
 func RaiseInterrupt(ctx context.Context, typeName string, payload []byte) (Interrupt, error) {
 	q, ok := New(typeName)
 	if !ok {

@@ -31,8 +31,8 @@ func init() {
 // Register makes a type of question known under the TypeName of what factory returns, so that a
 // stored question can be read back; under its former names too, where it is a [Renamed] one. The
 // factory returns a new pointer each time. Register is safe for concurrent use; call it at init. It
-// panics where a name is empty or taken, or the version of a [Versioned] type is negative: these are
-// a programmer's mistakes.
+// panics where a name is empty or taken, or the version of a [Versioned] type is negative: these
+// are a programmer's mistakes.
 func Register(factory func() Interrupt) {
 	zero := factory()
 	is := registration{name: zero.TypeName(), factory: factory}
@@ -77,9 +77,8 @@ func New(typeName string) (Interrupt, bool) {
 	return is.factory(), true
 }
 
-// Rehydrate reads a question back from its serialized form, as the type writes it now. What
-// an earlier version wrote is read by [Question.Interrupt]. The error matches
-// [ErrInvalidQuestion].
+// Rehydrate reads a question back from its serialized form, as the type writes it now. What an
+// earlier version wrote is read by [Question.Interrupt]. The error matches [ErrInvalidQuestion].
 func Rehydrate(typeName string, body []byte) (Interrupt, error) {
 	q, ok := New(typeName)
 	if !ok {

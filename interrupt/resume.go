@@ -51,8 +51,8 @@ func ResumeFrom(ctx context.Context) (Resume, bool) {
 }
 
 // A Facility is a way in which the host of a call can ask a person. Those for the types of this
-// package have the name of the type. A type of the user's own needs the facility of what it presents
-// (see [Presenter]) or, where it presents nothing, that of its own name.
+// package have the name of the type. A type of the user's own needs the facility of what it
+// presents (see [Presenter]) or, where it presents nothing, that of its own name.
 type Facility string
 
 // The facilities.

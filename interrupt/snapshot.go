@@ -25,8 +25,8 @@ type Question struct {
 
 // Snapshot checks that a question is fit to be raised and returns what it shows. The error matches
 // [ErrInvalidQuestion]: the question is nil, of a type that is not registered, not valid (every
-// type's zero value is not), does not serialize to one JSON value, or presents itself as what cannot
-// be shown (R8, R14).
+// type's zero value is not), does not serialize to one JSON value, or presents itself as what
+// cannot be shown (R8, R14).
 func Snapshot(q Interrupt) (Question, error) {
 	if v := reflect.ValueOf(q); q == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return Question{}, &QuestionError{"unknown", "", "must not be nil"}

@@ -26,7 +26,8 @@ type Renamed interface {
 // quarantined; so is one of an older version of a type that is no Upgrader, and one of a newer
 // version than the type knows.
 //
-// A question that was answered in an old form is matched with the one that the handler asks now as
+// What was answered to the old form comes to Return of the new one, which has to take it. A
+// question that was answered in an old form is matched with the one that the handler asks now as
 // any other is: by its key or, once it is upgraded, by what it shows (R2).
 type Upgrader interface {
 	UpgradeBody(version int, body []byte) ([]byte, error)
