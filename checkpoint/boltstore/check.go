@@ -213,6 +213,9 @@ func (c *checker) usage(key, value []byte) {
 	if !c.unread && u != c.used[scope] {
 		c.damage("usage of scope %x is %+v, stored %+v", key, c.used[scope], u)
 	}
+	if u == (checkpoint.Usage{}) {
+		c.damage("usage of scope %x is stored, and is nothing", key)
+	}
 	delete(c.used, scope)
 }
 
