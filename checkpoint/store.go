@@ -120,7 +120,8 @@ type Batch struct {
 	// TrimAudit removes the audit entries up to and with this one, at most [MaxTrim] of them; the
 	// oldest go first.
 	TrimAudit uint64
-	// Meta, where it is not nil, replaces the ledger's.
+	// Meta, where it is not nil, replaces the ledger's. A store that nobody has joined has none,
+	// and refuses it with ErrInvalidBatch.
 	Meta []byte
 	// Lazy lets Commit return when the batch is checked and visible to every reader of this store,
 	// before it is durable. It is durable with the next commit that is not lazy, or soon when the
@@ -162,7 +163,8 @@ type Store interface {
 	// Audit returns the audit entries that come after seq, in their order, at most limit (1 to
 	// 1000). Whoever goes on behind the last one it saw misses none but those that were removed.
 	Audit(ctx context.Context, after uint64, limit int) ([]AuditEntry, error)
-	// Usage returns what is held of the scope; of the zero scope: in all.
+	// Usage returns what is held of the scope; of the zero scope: in all. It counts every commit
+	// that returned before it was called, and may count one that is under way.
 	Usage(ctx context.Context, scope Hash) (Usage, error)
 	// Commit applies the batch whole, durably, and then returns nil. A *ConflictError,
 	// ErrInvalidBatch, ErrLapsed or ErrReadOnly means that nothing was written; after any other

@@ -14,10 +14,12 @@ import (
 // maxFindings is how many contradictions Check reports.
 const maxFindings = 20
 
-// Check looks for contradictions in the file: damaged pages, damaged records, a record without its
-// index entries, an index entry without its record. It reads the whole file, and commits that are
-// not lazy wait meanwhile; lazy batches that are not in the file yet are not looked at. It returns
-// nil, or up to twenty findings joined: [*FileError] for the file, [*CorruptError] for a record.
+// Check looks for contradictions in the file: damaged pages, damaged records and rows, a record
+// without its index entries, an index entry or a row without its record, a usage that is not that
+// of the records and rows, an audit trail with a gap or a damaged entry. It reads the whole file,
+// and commits that are not lazy wait meanwhile; lazy batches that are not in the file yet are not
+// looked at. It returns nil, or up to twenty findings joined: [*FileError] for the file,
+// [*CorruptError] for a record.
 func (s *Store) Check(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return fmt.Errorf("check store: %w", err)
@@ -33,16 +35,14 @@ func (s *Store) Check(ctx context.Context) error {
 		if err := checkPages(ctx, s.path); err != nil {
 			return err
 		}
-		c := &checker{}
+		c := &checker{path: s.path}
 		if err := checkMeta(s.path); err != nil {
 			c.add(err)
 		}
 		for err := range tx.Check() {
 			c.add(&FileError{Path: s.path, Reason: Damaged, Err: err})
 		}
-		if c.tables, err = tablesOf(tx); err != nil {
-			return &FileError{Path: s.path, Reason: Damaged, Err: err}
-		}
+		c.tables = &tables{tx: tx}
 		if err := c.tables.checkMeta(); err != nil {
 			c.add(&FileError{Path: s.path, Reason: Damaged, Err: err})
 		}
@@ -52,8 +52,12 @@ func (s *Store) Check(ctx context.Context) error {
 
 // checker gathers findings.
 type checker struct {
+	path     string
 	tables   *tables
 	findings []error
+	used     tally
+	unread   bool // something that is counted could not be read
+	last     uint64
 }
 
 func (c *checker) add(err error) {
@@ -62,8 +66,13 @@ func (c *checker) add(err error) {
 	}
 }
 
+func (c *checker) damage(format string, args ...any) {
+	c.add(&FileError{Path: c.path, Reason: Damaged, Err: fmt.Errorf(format, args...)})
+}
+
 func (c *checker) run(ctx context.Context) error {
 	t := c.tables
+	c.used = make(tally)
 	each := func(b *bolt.Bucket, check func(key, value []byte)) error {
 		return b.ForEach(func(key, value []byte) error {
 			check(key, value)
@@ -71,21 +80,25 @@ func (c *checker) run(ctx context.Context) error {
 		})
 	}
 	err := errors.Join(
-		each(t.records, c.record),
-		each(t.live, c.entry("live", func(r *checkpoint.Record, key []byte) bool {
+		each(t.records(), c.record),
+		each(t.live(), c.entry("live", func(r *checkpoint.Record, key []byte) bool {
 			return !r.Status.Ended() && bytes.Equal(key, placeKey(r))
 		})),
-		each(t.ended, c.entry("ended", func(r *checkpoint.Record, key []byte) bool {
+		each(t.ended(), c.entry("ended", func(r *checkpoint.Record, key []byte) bool {
 			return r.Status.Ended() && bytes.Equal(key, placeKey(r))
 		})),
-		each(t.due, c.entry("due", func(r *checkpoint.Record, key []byte) bool {
+		each(t.due(), c.entry("due", func(r *checkpoint.Record, key []byte) bool {
 			return !r.Due.IsZero() && bytes.Equal(key, dueKey(r))
 		})),
-		each(t.start, c.entry("start", func(r *checkpoint.Record, key []byte) bool {
+		each(t.start(), c.entry("start", func(r *checkpoint.Record, key []byte) bool {
 			return !r.Start.IsZero() && bytes.Equal(key, r.Start[:])
 		})),
-		each(t.large, c.largeData),
+		each(t.large(), c.largeData),
 	)
+	if err == nil && t.rows() != nil {
+		err = errors.Join(each(t.rows(), c.row), each(t.audit(), c.auditEntry), each(t.usage(), c.usage))
+		c.totals()
+	}
 	if err != nil {
 		return err
 	}
@@ -98,16 +111,18 @@ func (c *checker) record(key, row []byte) {
 	copy(id[:], key)
 	h, err := decodeHead(id, row)
 	if err == nil {
-		_, err = h.complete(c.tables.large.Get(key))
+		_, err = h.complete(c.tables.large().Get(key))
 	}
 	if err != nil {
+		c.unread = true
 		c.add(err)
 		return
 	}
+	c.used.record(h, 1)
 	r := &h.record
 	c.want(id, "place", has(c.tables.place(r.Status), placeKey(r)))
-	c.want(id, "due", r.Due.IsZero() || has(c.tables.due, dueKey(r)))
-	c.want(id, "start", r.Start.IsZero() || bytes.Equal(c.tables.start.Get(r.Start[:]), id[:]))
+	c.want(id, "due", r.Due.IsZero() || has(c.tables.due(), dueKey(r)))
+	c.want(id, "start", r.Start.IsZero() || bytes.Equal(c.tables.start().Get(r.Start[:]), id[:]))
 }
 
 func (c *checker) want(id checkpoint.ID, index string, there bool) {
@@ -136,12 +151,84 @@ func (c *checker) entry(index string, belongs func(r *checkpoint.Record, key []b
 	}
 }
 
-// largeData checks that data in the bucket large belongs to a row.
+// largeData checks that data in the bucket large belongs to a record or a row.
 func (c *checker) largeData(key, _ []byte) {
-	var id checkpoint.ID
-	copy(id[:], key)
-	if h, err := c.tables.head(id); err == nil && (h == nil || !h.large) {
+	id, name := splitRowKey(key)
+	large := false
+	if len(name) == 0 {
+		h, err := c.tables.head(id)
+		large = err != nil || h != nil && h.large
+	} else if c.tables.rows() != nil {
+		if value := c.tables.rows().Get(key); value != nil {
+			u, err := decodeUnder(key, value)
+			large = err != nil || u.large
+		}
+	}
+	if !large {
 		c.add(&CorruptError{ID: id, Err: errors.New("there is large data without a row that says so")})
+	}
+}
+
+// row checks one row under a record, and that the record is there.
+func (c *checker) row(key, value []byte) {
+	u, err := decodeUnder(key, value)
+	if err == nil {
+		_, err = u.complete(key, c.tables.large().Get(key))
+	}
+	var h *head
+	if err == nil {
+		id, _ := splitRowKey(key)
+		if h, err = c.tables.head(id); err == nil && h == nil {
+			err = corruptUnder(key, "has no record")
+		}
+	}
+	if err != nil {
+		c.unread = true
+		c.add(err)
+		return
+	}
+	c.used.row(h.record.Scope, int(u.dataSize), 1)
+}
+
+// auditEntry checks one entry of the audit trail, and that it comes right after the one before.
+func (c *checker) auditEntry(key, value []byte) {
+	entry, err := decodeAudit(key, value)
+	switch {
+	case err != nil:
+		c.damage("%w", err)
+	case c.last > 0 && entry.Seq != c.last+1:
+		c.damage("audit entry %d comes after %d", entry.Seq, c.last)
+	}
+	c.last = entry.Seq
+}
+
+// usage checks that what is stored of a scope is what its records and rows amount to. It comes
+// after them.
+func (c *checker) usage(key, value []byte) {
+	scope, u, err := decodeUsage(key, value)
+	if err != nil {
+		c.damage("%w", err)
+		return
+	}
+	if !c.unread && u != c.used[scope] {
+		c.damage("usage of scope %x is %+v, stored %+v", key, c.used[scope], u)
+	}
+	if u == (checkpoint.Usage{}) {
+		c.damage("usage of scope %x is stored, and is nothing", key)
+	}
+	delete(c.used, scope)
+}
+
+// totals checks what the buckets leave open: scopes without a usage, and the number of the last
+// audit entry.
+func (c *checker) totals() {
+	for scope, u := range c.used {
+		if u != (checkpoint.Usage{}) && !c.unread {
+			c.damage("usage of scope %x is %+v, and none is stored", scope, u)
+		}
+	}
+	if last, err := c.tables.lastAudit(); err == nil && c.last > 0 && c.last != last {
+		c.damage("the last audit entry is %d, not %d", c.last, last)
 	}
 }
 

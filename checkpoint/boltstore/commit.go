@@ -13,9 +13,9 @@ import (
 // batch writes is damaged, with nothing written. After checkpoint.ErrUnavailable or ctx's own error
 // only reading back tells whether the batch was applied.
 //
-// A lazy batch does not wait for the disk, unless it creates a record, changes a start hash, or
-// writes a record that the transaction under way writes too: then it is as durable as any other
-// when Commit returns.
+// A lazy batch does not wait for the disk, unless it creates a record, changes a start hash or the
+// ledger's meta, or writes a record, or a row of one, that the transaction under way writes too:
+// then it is as durable as any other when Commit returns.
 func (s *Store) Commit(ctx context.Context, b *checkpoint.Batch) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -64,84 +64,66 @@ func (s *Store) submit(ctx context.Context, r *request) error {
 // commitLazily checks the write against what is stored and puts it into the overlay. It returns
 // false where that cannot tell whether the write is good: then the committer must.
 //
-// A record in the overlay always exists in the file and has the same start hash there. So the
-// overlay needs no index of its own, and the file alone decides whose a start hash is. The reading
-// under admit is of mapped memory, as the committer's is.
+// The reading under admit is of mapped memory, as the committer's is.
 func (s *Store) commitLazily(w *write) (done bool, err error) {
+	if w.meta != nil {
+		return false, nil
+	}
 	s.admit.Lock()
 	defer s.admit.Unlock()
-	stored, ok, err := s.pending(w)
+	over, ok, err := s.pending(w)
 	if !ok || err != nil {
 		return err != nil, err
 	}
 	// The committer is done with what is not in flight, so the file says what is not in the
 	// overlay.
-	err = s.view(func(t *tables) error {
-		for _, c := range w.changes {
-			if _, lazy := stored[c.record.ID]; lazy {
-				continue
-			}
-			h, err := t.head(c.record.ID)
-			if err != nil {
-				return err
-			}
-			if h != nil {
-				stored[c.record.ID] = &h.record
-			}
+	var j *judgement
+	err = s.view(func(t *tables) (err error) {
+		if j, err = w.judge(stored{t, over}); err != nil {
+			return err
 		}
-		return nil
+		return j.used.over(func(scope checkpoint.Hash) (checkpoint.Usage, error) { return s.usedBefore(t, scope) })
 	})
 	if err != nil {
 		return true, err
 	}
 	for _, c := range w.changes {
-		if old := stored[c.record.ID]; !c.expects(old) {
-			return true, &checkpoint.ConflictError{ID: c.record.ID}
-		}
-	}
-	for _, c := range w.changes {
-		old := stored[c.record.ID]
-		if old == nil || c.row != nil && old.Start != c.record.Start {
+		old := j.old[c.record.ID]
+		if old == nil || c.row != nil && old.record.Start != c.record.Start {
 			return false, nil
 		}
 	}
-	return true, s.lay(w)
+	return true, s.lay(w, j.used)
 }
 
-// pending returns the records of the write that are in the overlay, nil for those deleted there; ok
-// is false where the transaction under way writes one of them.
-func (s *Store) pending(w *write) (stored map[checkpoint.ID]*checkpoint.Record, ok bool, err error) {
+// pending returns what the overlay has of the records that the write concerns; ok is false where
+// the transaction under way writes one of them.
+func (s *Store) pending(w *write) (over *overlay, ok bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.serving(); err != nil {
 		return nil, false, err
 	}
-	stored = make(map[checkpoint.ID]*checkpoint.Record, len(w.changes))
-	for _, c := range w.changes {
-		id := c.record.ID
+	for id := range w.concerns {
 		if s.inFlight[id] {
 			return nil, false, nil
 		}
-		if lazy := s.overlay[id]; lazy != nil && lazy.row == nil {
-			stored[id] = nil
-		} else if lazy != nil {
-			stored[id] = &lazy.record
-		}
 	}
-	return stored, true, nil
+	return s.overlay.part(w), true, nil
 }
 
 // lay puts the write into the overlay, where every reader sees it, and wakes the committer.
-func (s *Store) lay(w *write) error {
+func (s *Store) lay(w *write, used tally) error {
 	s.mu.Lock()
 	err := s.serving()
 	if err == nil {
 		err = s.lapsed(w.owner)
 	}
 	if err == nil {
-		for _, c := range w.changes {
-			s.overlayData += c.size() - s.overlay[c.record.ID].size()
-			s.overlay[c.record.ID] = c
+		s.overlay.lay(w)
+		for scope, u := range used {
+			s.used[scope] = u
+			s.overlay.scopes[scope] = true
 		}
 		if w.time.After(s.floor) {
 			s.floor = w.time
@@ -159,61 +141,48 @@ func (s *Store) lay(w *write) error {
 	return nil
 }
 
-// check compares every expectation of the write with what the transaction holds, and returns the
-// heads of the records it writes. Its error is a *checkpoint.ConflictError, or says what cannot be
-// read.
-func (w *write) check(t *tables) (map[checkpoint.ID]*head, error) {
-	old := make(map[checkpoint.ID]*head, len(w.changes))
-	touched := make(map[checkpoint.ID]bool, len(w.changes))
-	for _, c := range w.changes {
-		h, err := t.head(c.record.ID)
-		if err != nil {
-			return nil, err
-		}
-		var stored *checkpoint.Record
-		if h != nil {
-			stored = &h.record
-		}
-		if !c.expects(stored) {
-			return nil, &checkpoint.ConflictError{ID: c.record.ID}
-		}
-		old[c.record.ID], touched[c.record.ID] = h, true
+// check compares every expectation of the write with what the transaction holds. Its error is one
+// of Commit that leaves nothing written.
+func (w *write) check(t *tables) (*judgement, error) {
+	j, err := w.judge(stored{tables: t})
+	if err != nil {
+		return nil, err
 	}
-	taken := make(map[checkpoint.Hash]bool)
-	for _, c := range w.changes {
-		start := c.record.Start
-		if start.IsZero() {
-			continue
-		}
-		// Who is written in this batch gives up the hash it has, or keeps it and is found by taken.
-		id, held, err := t.holder(start)
-		if err != nil {
-			return nil, err
-		}
-		if taken[start] || held && !touched[id] {
-			return nil, &checkpoint.ConflictError{ID: c.record.ID}
-		}
-		taken[start] = true
+	if err := w.judgeStarts(t, j); err != nil {
+		return nil, err
 	}
-	return old, nil
+	if w.meta == nil {
+		return j, nil
+	}
+	ledger, err := t.ledger()
+	if err == nil && ledger == nil {
+		err = fmt.Errorf("commit: %w: it has a ledger's meta, and nobody has joined", checkpoint.ErrInvalidBatch)
+	}
+	return j, err
 }
 
-// apply writes what check allowed. Deletes come first, so that a start hash they free can be taken
-// by a put beside them.
-func (w *write) apply(t *tables, old map[checkpoint.ID]*head) error {
+// apply writes what check allowed, except for the audit trail. Deletes come first, so that a start
+// hash they free can be taken by a put beside them.
+func (w *write) apply(t *tables, j *judgement) error {
 	for _, c := range w.changes {
 		if c.row != nil {
 			continue
 		}
-		if err := t.remove(old[c.record.ID]); err != nil {
+		if err := t.remove(j.old[c.record.ID]); err != nil {
 			return err
 		}
 	}
 	var errs []error
 	for _, c := range w.changes {
 		if c.row != nil {
-			errs = append(errs, t.put(old[c.record.ID], c))
+			errs = append(errs, t.put(j.old[c.record.ID], c))
 		}
+	}
+	for _, c := range w.rows {
+		errs = append(errs, t.putRow(c))
+	}
+	if w.meta != nil {
+		errs = append(errs, t.putMeta(w.meta))
 	}
 	return errors.Join(errs...)
 }

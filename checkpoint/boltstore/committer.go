@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -16,16 +15,13 @@ import (
 const (
 	// maxGroup is how many requests share one transaction at most.
 	maxGroup = 512
-	// maxOverlay is how many lazy writes wait for the store to be idle, and maxOverlayData how many
-	// bytes of them; with more they are flushed at once. It bounds what a listing goes through, and
-	// what is held in memory. No lazy write waits for it (R25): those that come while the disk is
-	// busy are in the next transaction.
-	maxOverlay     = 512
-	maxOverlayData = 8 << 20
+	// maxUsed is of how many scopes the usage is kept in memory, beside those that wait for a
+	// transaction.
+	maxUsed = 4096
 )
 
 // A request is what the committer does in a transaction: a write, or the ledger of whoever joins
-// first.
+// first, or neither, which waits for the lazy writes before it to be in the file.
 type request struct {
 	write   *write
 	ledger  *checkpoint.Ledger // where it is set, it becomes the stored one
@@ -69,7 +65,7 @@ func (s *Store) serve() {
 func (s *Store) overlayFull() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.overlay) > maxOverlay || s.overlayData > maxOverlayData
+	return s.overlay.full()
 }
 
 // gather takes what is in the queue.
@@ -109,8 +105,10 @@ type group struct {
 	store    *Store
 	requests []*request
 	tx       *bolt.Tx
-	flushed  []*change // what was in the overlay
+	flushed  flushed // what was in the overlay
 	inFlight map[checkpoint.ID]bool
+	used     tally // of the scopes whose usage changes
+	audited  uint64
 	floor    time.Time
 	changed  bool
 }
@@ -125,13 +123,9 @@ func (g *group) build() (err error) {
 	}
 	g.store.admit.Lock()
 	defer g.store.admit.Unlock()
-	t, err := tablesOf(g.tx)
-	if err != nil {
-		return err
-	}
+	t := &tables{tx: g.tx}
 	g.store.mu.Lock()
-	g.flushed = slices.Collect(maps.Values(g.store.overlay))
-	g.floor = g.store.floor
+	g.begin()
 	g.store.mu.Unlock()
 	if err := g.flush(t); err != nil {
 		return err
@@ -142,21 +136,49 @@ func (g *group) build() (err error) {
 			return err
 		}
 	}
-	if g.floor.After(g.store.saved) {
-		g.changed = true
-		if err := t.putFloor(g.floor); err != nil {
-			return err
-		}
+	if err := g.total(t); err != nil {
+		return err
 	}
 	g.store.mu.Lock()
 	g.store.inFlight = g.inFlight
+	maps.Copy(g.store.used, g.used)
+	clear(g.store.overlay.scopes)
 	g.store.mu.Unlock()
 	return nil
 }
 
+// begin takes over what the store holds for the transaction. It is called with mu held.
+func (g *group) begin() {
+	s := g.store
+	g.flushed, g.audited, g.floor = s.overlay.flush(), s.audited, s.floor
+	g.used = make(tally)
+	for scope := range s.overlay.scopes {
+		g.used[scope] = s.used[scope]
+	}
+	if len(s.used) > maxUsed {
+		s.used = maps.Clone(g.used) // what the others use is in the file
+	}
+}
+
+// total writes what the requests and the overlay amount to, once for all of them.
+func (g *group) total(t *tables) error {
+	var errs []error
+	if g.floor.After(g.store.saved) {
+		g.changed = true
+		errs = append(errs, t.putFloor(g.floor))
+	}
+	if g.audited != g.store.audited { // which only the committer changes
+		errs = append(errs, t.putLastAudit(g.audited))
+	}
+	for scope, u := range g.used {
+		errs = append(errs, t.putUsage(scope, u))
+	}
+	return errors.Join(errs...)
+}
+
 // flush writes the overlay. It was checked when it was laid.
 func (g *group) flush(t *tables) error {
-	for _, c := range g.flushed {
+	for _, c := range g.flushed.records {
 		g.changed = true
 		old, err := t.head(c.record.ID)
 		if err != nil {
@@ -172,7 +194,28 @@ func (g *group) flush(t *tables) error {
 			return err
 		}
 	}
+	for _, c := range g.flushed.rows {
+		g.changed = true
+		if err := t.putRow(c); err != nil {
+			return err
+		}
+	}
+	for _, w := range g.flushed.audit {
+		if err := g.append(t, w); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// append appends the audit entries of a write, and trims the trail.
+func (g *group) append(t *tables, w *write) (err error) {
+	if len(w.audit) == 0 && w.trim == 0 {
+		return nil
+	}
+	g.changed = true
+	g.audited, err = t.appendAudit(w, g.audited)
+	return err
 }
 
 // apply carries out one request. What is wrong with it is its outcome; the error is what concerns
@@ -190,23 +233,41 @@ func (g *group) apply(t *tables, r *request) error {
 		g.changed = true
 		return t.putLedger(r.ledger)
 	}
+	if r.write == nil {
+		return nil
+	}
 	if r.outcome = g.store.alive(r.write.owner); r.outcome != nil {
 		return nil
 	}
-	var old map[checkpoint.ID]*head
+	var j *judgement
 	// A check only reads, so a damaged page that it meets concerns this request only.
-	r.outcome = guard(g.store.path, func() (err error) { old, err = r.write.check(t); return err })
+	r.outcome = guard(g.store.path, func() (err error) {
+		if j, err = r.write.check(t); err != nil {
+			return err
+		}
+		return j.used.over(func(scope checkpoint.Hash) (checkpoint.Usage, error) { return g.usedBefore(t, scope) })
+	})
 	if r.outcome != nil {
 		return nil
 	}
-	for _, c := range r.write.changes {
+	for id := range r.write.concerns {
 		g.changed = true
-		g.inFlight[c.record.ID] = true
+		g.inFlight[id] = true
 	}
+	g.changed = g.changed || r.write.meta != nil
+	maps.Copy(g.used, j.used)
 	if r.write.time.After(g.floor) {
 		g.floor = r.write.time
 	}
-	return r.write.apply(t, old)
+	return errors.Join(r.write.apply(t, j), g.append(t, r.write))
+}
+
+// usedBefore returns what a scope uses before the next request.
+func (g *group) usedBefore(t *tables, scope checkpoint.Hash) (checkpoint.Usage, error) {
+	if u, ok := g.used[scope]; ok {
+		return u, nil
+	}
+	return g.store.usedBefore(t, scope)
 }
 
 // commit makes the transaction durable.
@@ -250,12 +311,8 @@ func (g *group) settle(err error) {
 	}
 	err = s.failed
 	if err == nil {
-		for _, c := range g.flushed {
-			if s.overlay[c.record.ID] == c { // else a newer lazy write came over it
-				delete(s.overlay, c.record.ID)
-				s.overlayData -= c.size()
-			}
-		}
+		s.overlay.settle(g.flushed)
+		s.audited = g.audited
 		if g.floor.After(s.floor) {
 			s.floor = g.floor
 		}

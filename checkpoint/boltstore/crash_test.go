@@ -25,8 +25,8 @@ const (
 	childWriters = 8
 )
 
-// commitUntilKilled creates records, and lazily writes them once more, from several goroutines. It
-// prints the number of each record whose creation was acknowledged.
+// commitUntilKilled creates records, and lazily writes them once more, from several goroutines,
+// with rows and audit entries. It prints the number of each record whose creation was acknowledged.
 func commitUntilKilled(path string) int {
 	round, err := strconv.Atoi(os.Getenv(childRound))
 	if err != nil {
@@ -46,13 +46,19 @@ func commitUntilKilled(path string) int {
 				r := record(n, 1)
 				r.Start = checkpoint.Hash{1, byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}
 				r.Due = time.UnixMilli(int64(n + 1))
-				if err := s.Commit(context.Background(), put(r)); err != nil {
+				first := put(r)
+				first.Rows = []checkpoint.RowPut{{Row: checkpoint.Row{ID: r.ID, Name: "row", Data: []byte("row")}}}
+				first.Audit = [][]byte{[]byte(strconv.Itoa(n))}
+				if err := s.Commit(context.Background(), first); err != nil {
 					fmt.Fprintln(os.Stderr, err)
 					return
 				}
 				os.Stdout.WriteString(strconv.Itoa(n) + "\n")
 				r.Status, r.Revision = checkpoint.Finished, 2
-				if err := s.Commit(context.Background(), lazily(put(r))); err != nil {
+				second := lazily(put(r))
+				second.Rows = []checkpoint.RowPut{{Row: checkpoint.Row{ID: r.ID, Name: "row"}}}
+				second.Audit = [][]byte{[]byte("finished")}
+				if err := s.Commit(context.Background(), second); err != nil {
 					fmt.Fprintln(os.Stderr, err)
 					return
 				}
@@ -76,14 +82,42 @@ func TestKill(t *testing.T) {
 			t.Fatalf("kill %d: open: %v", round, err)
 		}
 		check(t, s)
+		entries := auditOf(t, s)
 		for n := range acknowledged {
-			if _, err := s.Load(t.Context(), idOf(n)); err != nil {
+			r, err := s.Load(t.Context(), idOf(n))
+			if err != nil {
 				t.Fatalf("kill %d: acknowledged record %d: %v", round, n, err)
+			}
+			rows, err := s.Rows(t.Context(), idOf(n), "", 10)
+			if want := 2 - int(r.Revision); err != nil || len(rows) != want || !entries[strconv.Itoa(n)] {
+				t.Fatalf("kill %d: record %d at revision %d: %d rows, error %v, want %d; audit entry %t", round, n, r.Revision,
+					len(rows), err, want, entries[strconv.Itoa(n)])
 			}
 		}
 		shut(t, s)
 	}
 	t.Logf("%d records acknowledged over 10 kills", len(acknowledged))
+}
+
+// auditOf returns all audit entries, and fails the test where their numbers have a gap.
+func auditOf(t *testing.T, s *boltstore.Store) map[string]bool {
+	t.Helper()
+	entries := make(map[string]bool)
+	for after := uint64(0); ; {
+		page, err := s.Audit(t.Context(), after, 1000)
+		if err != nil {
+			t.Fatalf("audit: %v", err)
+		}
+		for _, entry := range page {
+			if after++; entry.Seq != after {
+				t.Fatalf("audit: number %d, want %d", entry.Seq, after)
+			}
+			entries[string(entry.Data)] = true
+		}
+		if len(page) == 0 {
+			return entries
+		}
+	}
 }
 
 // runAndKill kills a process at a random moment after its first acknowledged commit, and notes what

@@ -7,7 +7,8 @@
 // After a sync that failed nothing is known about the file's state, so the store serves nothing any
 // more until it is opened again.
 //
-// The file is a bbolt database with the mode 0600. Its format has a version, and a file that is
-// damaged, of a newer format, or another application's is reported as a [*FileError] and left as it
-// is. [Store.Check] looks for contradictions inside a file.
+// The file is a bbolt database with the mode 0600. Its format has a version: a file of an older one
+// is taken over when it is opened, and one that is damaged, of a newer format, or another
+// application's is reported as a [*FileError] and left as it is. [Store.Check] looks for
+// contradictions inside a file.
 package boltstore

@@ -42,3 +42,40 @@ func SealRow(row []byte) {
 		binary.BigEndian.PutUint32(row[size-4:], crc32.Checksum(row[:size-4], castagnoli))
 	}
 }
+
+// EncodeUnder and DecodeUnder are the codec of rows under a record.
+func EncodeUnder(key, data []byte) (value, large []byte) { return encodeUnder(key, data) }
+
+// DecodeUnder reads what EncodeUnder wrote.
+func DecodeUnder(key, value, large []byte) ([]byte, error) {
+	u, err := decodeUnder(key, value)
+	if err != nil {
+		return nil, err
+	}
+	return u.complete(key, large)
+}
+
+// SealUnder writes the right checksum into the value of a row that is long enough to have one.
+func SealUnder(key, value []byte) {
+	if len(value) >= underHead {
+		binary.BigEndian.PutUint32(value[underHead-4:], sumUnder(key, value[:underHead-4]))
+	}
+}
+
+// EncodeUsage and DecodeUsage are the codec of usages.
+func EncodeUsage(scope checkpoint.Hash, u checkpoint.Usage) (key, value []byte) {
+	return scope[:], encodeUsage(scope, u)
+}
+
+// DecodeUsage reads what EncodeUsage wrote.
+func DecodeUsage(key, value []byte) (checkpoint.Hash, checkpoint.Usage, error) {
+	return decodeUsage(key, value)
+}
+
+// EncodeAudit and DecodeAudit are the codec of audit entries.
+func EncodeAudit(seq uint64, data []byte) (key, value []byte) {
+	return auditKey(seq), encodeAudit(auditKey(seq), data)
+}
+
+// DecodeAudit reads what EncodeAudit wrote.
+func DecodeAudit(key, value []byte) (checkpoint.AuditEntry, error) { return decodeAudit(key, value) }

@@ -35,6 +35,11 @@ func filled(t testing.TB) string {
 	large.Data = bytes.Repeat([]byte("large"), 30_000)
 	last := put(large)
 	last.Time = time.Unix(1, 0)
+	last.Audit = [][]byte{[]byte("first"), []byte("second"), []byte("third")}
+	last.Rows = []checkpoint.RowPut{
+		{Row: checkpoint.Row{ID: idOf(3), Name: "step", Data: []byte("result")}},
+		{Row: checkpoint.Row{ID: idOf(3), Name: "blob", Data: bytes.Repeat([]byte("blob"), 30_000)}},
+	}
 	commit(t, s, last)
 	shut(t, s)
 	// bbolt makes a file larger than it needs; the rest is left out, so that damage hits what is
@@ -105,8 +110,29 @@ func TestUnusableFiles(t *testing.T) {
 		{"newer format", boltstore.Newer, func(t *testing.T, path string) {
 			write(t, path, whole)
 			edit(t, path, func(tx *bolt.Tx) error {
-				return tx.Bucket([]byte("meta")).Put([]byte("version"), binary.BigEndian.AppendUint32(nil, 2))
+				return tx.Bucket([]byte("meta")).Put([]byte("version"), binary.BigEndian.AppendUint32(nil, 3))
 			})
+		}},
+		{"no version", boltstore.Damaged, func(t *testing.T, path string) {
+			write(t, path, whole)
+			edit(t, path, func(tx *bolt.Tx) error { return tx.Bucket([]byte("meta")).Delete([]byte("version")) })
+		}},
+		{"version 1 with buckets of version 2", boltstore.Foreign, func(t *testing.T, path string) {
+			write(t, path, whole)
+			edit(t, path, func(tx *bolt.Tx) error {
+				return tx.Bucket([]byte("meta")).Put([]byte("version"), binary.BigEndian.AppendUint32(nil, 1))
+			})
+		}},
+		{"version 2 without them", boltstore.Damaged, func(t *testing.T, path string) {
+			write(t, path, whole)
+			edit(t, path, func(tx *bolt.Tx) error {
+				return errors.Join(tx.DeleteBucket([]byte("rows")), tx.DeleteBucket([]byte("audit")),
+					tx.DeleteBucket([]byte("usage")))
+			})
+		}},
+		{"a damaged number of the last audit entry", boltstore.Damaged, func(t *testing.T, path string) {
+			write(t, path, whole)
+			edit(t, path, func(tx *bolt.Tx) error { return flip(tx, "audit") })
 		}},
 		{"a damaged ledger", boltstore.Damaged, func(t *testing.T, path string) {
 			write(t, path, whole)
@@ -237,6 +263,100 @@ func TestCorruptRow(t *testing.T) {
 	t.Logf("check: %v", findings)
 }
 
+// What is damaged of rows, audit trail, usage and start hashes is told, and the rest goes on.
+func TestCorruptParts(t *testing.T) {
+	path := filled(t)
+	id := idOf(3)
+	damage := func(tx *bolt.Tx, bucket string, key []byte) error {
+		value := bytes.Clone(tx.Bucket([]byte(bucket)).Get(key))
+		value[len(value)-1] ^= 1
+		return tx.Bucket([]byte(bucket)).Put(key, value)
+	}
+	edit(t, path, func(tx *bolt.Tx) error {
+		return errors.Join(
+			damage(tx, "rows", append(id[:], "step"...)),
+			damage(tx, "audit", []byte{0, 0, 0, 0, 0, 0, 0, 2}),
+			damage(tx, "usage", append([]byte{1}, make([]byte, 31)...)),
+			damage(tx, "start", append([]byte{2, 7}, make([]byte, 30)...)),
+		)
+	})
+	s, err := boltstore.Open(path, nil)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	defer shut(t, s)
+	_, err = s.Rows(t.Context(), id, "", 10)
+	wantCorrupt(t, err, 3)
+	if rows, err := s.Rows(t.Context(), id, "", 1); err != nil || len(rows) != 1 {
+		t.Errorf("rows before it: %d, error %v, want one", len(rows), err)
+	}
+	if page, err := s.Audit(t.Context(), 0, 10); err != nil || len(page) != 1 {
+		t.Errorf("audit: %d entries, error %v, want one", len(page), err)
+	}
+	_, err = s.Audit(t.Context(), 1, 10)
+	wantDamaged(t, err)
+	if page, err := s.Audit(t.Context(), 2, 10); err != nil || len(page) != 1 || page[0].Seq != 3 {
+		t.Errorf("audit behind it: %d entries, error %v, want one", len(page), err)
+	}
+	_, err = s.Usage(t.Context(), checkpoint.Hash{1})
+	wantDamaged(t, err)
+	for _, lazy := range []bool{false, true} {
+		b := put(record(3, 2))
+		b.Lazy = lazy
+		wantDamaged(t, s.Commit(t.Context(), b)) // it could not be counted
+	}
+	wantRevision(t, s, 3, 1)
+	elsewhere := record(300, 1)
+	elsewhere.Scope = checkpoint.Hash{2}
+	commit(t, s, put(elsewhere))
+
+	// A start hash that leads to another record is not taken for a free one, nor for that record's.
+	if _, err := s.Find(t.Context(), checkpoint.Hash{2, 7}); err == nil || errors.Is(err, checkpoint.ErrNotFound) {
+		t.Errorf("find: got %v, want a damage", err)
+	}
+	elsewhere.ID, elsewhere.Start = idOf(301), checkpoint.Hash{2, 7}
+	err = s.Commit(t.Context(), put(elsewhere))
+	if _, ok := errors.AsType[*boltstore.CorruptError](err); !ok {
+		t.Errorf("commit: got %v, want a damage", err)
+	}
+	t.Logf("check: %v", s.Check(t.Context()))
+}
+
+func wantDamaged(t *testing.T, err error) {
+	t.Helper()
+	if file, ok := errors.AsType[*boltstore.FileError](err); !ok || file.Reason != boltstore.Damaged {
+		t.Errorf("got %v, want a file error: %s", err, boltstore.Damaged)
+	}
+}
+
+// An index entry has no checksum; it is compared with its record.
+func TestListLeavesOutDamagedIndexEntries(t *testing.T) {
+	path := filled(t)
+	id := idOf(3)
+	edit(t, path, func(tx *bolt.Tx) error {
+		key := append([]byte{0, 0, 0, 0, 0, 0, 0, 4}, id[:]...)
+		other := append([]byte{0, 0, 0, 0, 0, 0, 0, 2}, id[:]...)
+		place := append(append([]byte{1}, make([]byte, 31)...), id[:]...)
+		return errors.Join(tx.Bucket([]byte("due")).Delete(key), tx.Bucket([]byte("due")).Put(other, nil),
+			tx.Bucket([]byte("live")).Delete(place), tx.Bucket([]byte("ended")).Put(place, nil))
+	})
+	var log strings.Builder
+	s, err := boltstore.Open(path, &boltstore.Options{Logger: textLogger(&log)})
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	defer shut(t, s)
+	for i, q := range []checkpoint.Query{{DueBefore: time.UnixMilli(1000)}, {DueBefore: time.UnixMilli(2)}, {}} {
+		page, err := s.List(t.Context(), q)
+		if want := []int{49, 2, 50}[i]; err != nil || len(page.Records) != want {
+			t.Errorf("list %d: %d records, error %v, want %d", i, len(page.Records), err, want)
+		}
+		if lines := strings.Count(log.String(), "\n"); lines != i+1 {
+			t.Errorf("list %d: %d lines in the log, want one for each list:\n%s", i, lines, log.String())
+		}
+	}
+}
+
 func wantCorrupt(t *testing.T, err error, n int) {
 	t.Helper()
 	if corrupt, ok := errors.AsType[*boltstore.CorruptError](err); !ok || corrupt.ID != idOf(n) {
@@ -262,6 +382,16 @@ func TestCheckFindsContradictions(t *testing.T) {
 		"another start":  func(tx *bolt.Tx) error { return tx.Bucket([]byte("start")).Put(make([]byte, 32), id[:]) },
 		"missing row":    func(tx *bolt.Tx) error { return tx.Bucket([]byte("records")).Delete(id[:]) },
 		"data of nobody": func(tx *bolt.Tx) error { return tx.Bucket([]byte("large")).Put(id[:], []byte("data")) },
+		"large row's data missing": func(tx *bolt.Tx) error {
+			return tx.Bucket([]byte("large")).Delete(append(bytes.Clone(id[:]), "blob"...))
+		},
+		"data of no row": func(tx *bolt.Tx) error {
+			return tx.Bucket([]byte("large")).Put(append(bytes.Clone(id[:]), "step"...), []byte("data"))
+		},
+		"row under another name": func(tx *bolt.Tx) error {
+			rows := tx.Bucket([]byte("rows"))
+			return rows.Put(append(bytes.Clone(id[:]), "steq"...), rows.Get(append(bytes.Clone(id[:]), "step"...)))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filled(t)
@@ -272,6 +402,38 @@ func TestCheckFindsContradictions(t *testing.T) {
 			}
 			defer shut(t, s)
 			wantCorrupt(t, s.Check(t.Context()), 3)
+		})
+	}
+}
+
+func TestCheckFindsWhatIsCountedWrong(t *testing.T) {
+	scope := append([]byte{1}, make([]byte, 31)...)
+	for name, change := range map[string]func(tx *bolt.Tx) error{
+		"usage missing": func(tx *bolt.Tx) error { return tx.Bucket([]byte("usage")).Delete(scope) },
+		"usage of nobody": func(tx *bolt.Tx) error {
+			key, value := boltstore.EncodeUsage(checkpoint.Hash{9}, checkpoint.Usage{Active: 1})
+			return tx.Bucket([]byte("usage")).Put(key, value)
+		},
+		"usage wrong": func(tx *bolt.Tx) error {
+			key, value := boltstore.EncodeUsage(checkpoint.Hash{}, checkpoint.Usage{Active: 51, Bytes: 1})
+			return tx.Bucket([]byte("usage")).Put(key, value)
+		},
+		"usage damaged":   func(tx *bolt.Tx) error { return tx.Bucket([]byte("usage")).Put(scope, []byte("damaged")) },
+		"audit gap":       func(tx *bolt.Tx) error { return tx.Bucket([]byte("audit")).Delete([]byte{7: 2}) },
+		"audit end":       func(tx *bolt.Tx) error { return tx.Bucket([]byte("audit")).Delete([]byte{7: 3}) },
+		"audit entry":     func(tx *bolt.Tx) error { return tx.Bucket([]byte("audit")).Put([]byte{7: 2}, []byte("damaged")) },
+		"audit too much":  func(tx *bolt.Tx) error { return tx.Bucket([]byte("audit")).Put(boltstore.EncodeAudit(4, []byte("4"))) },
+		"audit no number": func(tx *bolt.Tx) error { return tx.Bucket([]byte("audit")).Put([]byte{1}, []byte("damaged")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filled(t)
+			edit(t, path, change)
+			s, err := boltstore.Open(path, nil)
+			if err != nil {
+				t.Fatalf("open: %v", err)
+			}
+			defer shut(t, s)
+			wantDamaged(t, s.Check(t.Context()))
 		})
 	}
 }
@@ -305,7 +467,10 @@ func TestDamage(t *testing.T) {
 		for n := range 50 {
 			s.Load(t.Context(), idOf(n))
 			s.Find(t.Context(), checkpoint.Hash{2, byte(n)})
+			s.Rows(t.Context(), idOf(n), "", 1000)
 		}
+		s.Audit(t.Context(), 0, 1000)
+		s.Usage(t.Context(), checkpoint.Hash{1})
 		s.List(t.Context(), checkpoint.Query{})
 		s.Check(t.Context())
 		for n := range 5 {

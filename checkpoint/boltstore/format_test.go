@@ -1,8 +1,10 @@
 package boltstore_test
 
 import (
+	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,19 +14,33 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/checkpoint/boltstore"
 )
 
 var update = flag.Bool("update", false, "write the kept file of the present format version")
 
-// kept is what the file of format version 1 in testdata holds.
+// kept is what the files in testdata hold.
 var kept = struct {
 	ledger  checkpoint.Ledger
 	floor   time.Time
 	records []checkpoint.Record
+	used    checkpoint.Usage // by the records
+	// These are in files from format version 2 on.
+	rows     []checkpoint.Row
+	audit    []checkpoint.AuditEntry // those that are left
+	rowsUsed int64
 }{
 	ledger:  checkpoint.Ledger{ID: [16]byte{0xa, 0xb}, Meta: []byte("meta of the gate")},
 	floor:   time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC),
 	records: []checkpoint.Record{keptRecord(1), keptRecord(2), keptRecord(3)},
+	used:    checkpoint.Usage{Active: 2, Bytes: 4 + 4 + 70<<10 + 3*checkpoint.Charge},
+	rows: []checkpoint.Row{
+		{ID: idOf(1), Name: "large", Data: bytes.Repeat([]byte("L"), 70<<10)},
+		{ID: idOf(1), Name: "small", Data: []byte("step")},
+		{ID: idOf(1), Name: "\xff", Data: []byte{}},
+	},
+	audit:    []checkpoint.AuditEntry{{Seq: 2, Data: []byte("second")}, {Seq: 3, Data: []byte("third")}},
+	rowsUsed: 70<<10 + 4 + 3*checkpoint.Charge,
 }
 
 func keptRecord(n int) checkpoint.Record {
@@ -40,11 +56,66 @@ func keptRecord(n int) checkpoint.Record {
 }
 
 func TestFormatVersion1(t *testing.T) {
-	const name = "testdata/v1.db"
+	for _, readOnly := range []bool{false, true} {
+		t.Run(fmt.Sprintf("ReadOnly=%t", readOnly), func(t *testing.T) {
+			path := copyFile(t, "testdata/v1.db")
+			s := open(t, path, &boltstore.Options{ReadOnly: readOnly})
+			wantKept(t, s, 0)
+			rows, err := s.Rows(t.Context(), idOf(1), "", 1000)
+			if err != nil || len(rows) != 0 {
+				t.Errorf("rows: %d, error %v, want none", len(rows), err)
+			}
+			entries, err := s.Audit(t.Context(), 0, 1000)
+			if err != nil || len(entries) != 0 {
+				t.Errorf("audit: %d, error %v, want none", len(entries), err)
+			}
+			check(t, s)
+			if readOnly {
+				return
+			}
+			// It is one of the present format now, and has what that has.
+			gone := &checkpoint.Batch{Deletes: []checkpoint.Delete{{ID: idOf(1), Revision: 1}}, Audit: [][]byte{[]byte("gone")}}
+			commit(t, s, gone)
+			wantUsage(t, s, checkpoint.Usage{Active: 1, Bytes: 4 + 70<<10 + 2*checkpoint.Charge})
+			shut(t, s)
+			s = open(t, path, nil)
+			wantUsage(t, s, checkpoint.Usage{Active: 1, Bytes: 4 + 70<<10 + 2*checkpoint.Charge})
+			if entries, err := s.Audit(t.Context(), 0, 1000); err != nil || len(entries) != 1 {
+				t.Errorf("audit: %d, error %v, want one", len(entries), err)
+			}
+		})
+	}
+}
+
+func TestFormatVersion2(t *testing.T) {
+	const name = "testdata/v2.db"
 	if *update {
 		writeKept(t, name)
 	}
-	s := open(t, copyFile(t, name), nil)
+	for _, readOnly := range []bool{false, true} {
+		s := open(t, copyFile(t, name), &boltstore.Options{ReadOnly: readOnly})
+		wantKept(t, s, kept.rowsUsed)
+		rows, err := s.Rows(t.Context(), idOf(1), "", 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(kept.rows, rows, dataAsString); diff != "" {
+			t.Errorf("rows (-want +got):\n%s", diff)
+		}
+		entries, err := s.Audit(t.Context(), 0, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(kept.audit, entries); diff != "" {
+			t.Errorf("audit (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// wantKept fails the test where the store has not what the kept files of all versions hold. The
+// first and the third record are of one scope, and its rows use so many bytes.
+func wantKept(t *testing.T, s *boltstore.Store, rowsUsed int64) {
+	t.Helper()
 	ledger, m, err := s.Join(t.Context(), checkpoint.Ledger{})
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +140,17 @@ func TestFormatVersion1(t *testing.T) {
 	if err != nil || len(due.Records) != 2 {
 		t.Errorf("list by due: %d records, error %v, want 2", len(due.Records), err)
 	}
+	wantUsage(t, s, checkpoint.Usage{Active: kept.used.Active, Bytes: kept.used.Bytes + rowsUsed})
+}
+
+// wantUsage asks for what is used in all, and by the one scope of the kept records.
+func wantUsage(t *testing.T, s *boltstore.Store, want checkpoint.Usage) {
+	t.Helper()
+	for _, scope := range []checkpoint.Hash{{}, {1}} {
+		if got, err := s.Usage(t.Context(), scope); err != nil || got != want {
+			t.Errorf("usage of scope %x: %+v, error %v, want %+v", scope[:1], got, err, want)
+		}
+	}
 }
 
 // writeKept writes the file of the present format, as small as it can be.
@@ -81,6 +163,10 @@ func writeKept(t *testing.T, name string) {
 	}
 	b := put(kept.records...)
 	b.Time = kept.floor
+	for _, row := range kept.rows {
+		b.Rows = append(b.Rows, checkpoint.RowPut{Row: row, Epoch: kept.records[0].Claim.Epoch})
+	}
+	b.Audit, b.TrimAudit = [][]byte{[]byte("first"), kept.audit[0].Data, kept.audit[1].Data}, 1
 	commit(t, s, b)
 	shut(t, s)
 	from, err := bolt.Open(path, 0o600, &bolt.Options{ReadOnly: true})

@@ -36,7 +36,7 @@ func (s *Store) List(ctx context.Context, q checkpoint.Query) (checkpoint.Page, 
 	// The overlay comes first, as for Load; what is in this copy of it hides the file, whatever
 	// moves meanwhile.
 	s.mu.Lock()
-	l.overlay = maps.Clone(s.overlay)
+	l.overlay = maps.Clone(s.overlay.records)
 	s.mu.Unlock()
 	l.scanOverlay()
 	err = s.view(func(t *tables) error {
@@ -72,13 +72,13 @@ type listing struct {
 // buckets returns the indices in which the records of the query are.
 func (l *listing) buckets(t *tables) (buckets []*bolt.Bucket) {
 	if l.q.ByDue() {
-		return append(buckets, t.due)
+		return append(buckets, t.due())
 	}
 	if l.q.Live() {
-		buckets = append(buckets, t.live)
+		buckets = append(buckets, t.live())
 	}
 	if l.q.Ended() {
-		buckets = append(buckets, t.ended)
+		buckets = append(buckets, t.ended())
 	}
 	return buckets
 }
@@ -136,7 +136,7 @@ func (l *listing) scan(t *tables, bucket *bolt.Bucket) {
 	count, passed, size := 0, 0, 0
 	for ; key != nil && !l.beyond(key); key, _ = cursor.Next() {
 		at := l.at(key)
-		r, ok := l.read(t, at.ID)
+		r, ok := l.read(t, bucket, key, at.ID)
 		if ok {
 			count++
 			size += len(r.Data)
@@ -153,8 +153,8 @@ func (l *listing) scan(t *tables, bucket *bolt.Bucket) {
 	}
 }
 
-// read returns the record where it belongs into the list.
-func (l *listing) read(t *tables, id checkpoint.ID) (r checkpoint.Record, ok bool) {
+// read returns the record that an index entry leads to, where it belongs into the list.
+func (l *listing) read(t *tables, bucket *bolt.Bucket, key []byte, id checkpoint.ID) (r checkpoint.Record, ok bool) {
 	if l.overlay[id] != nil {
 		return r, false
 	}
@@ -162,11 +162,15 @@ func (l *listing) read(t *tables, id checkpoint.ID) (r checkpoint.Record, ok boo
 	if err == nil && h == nil {
 		err = &CorruptError{ID: id, Err: errors.New("there is no row for an index entry")}
 	}
+	// An index entry has no checksum; but it is in the index, under the key, that its record says.
+	if err == nil && (!bytes.Equal(key, l.key(&h.record)) || !l.q.ByDue() && bucket != t.place(h.record.Status)) {
+		err = &CorruptError{ID: id, Err: fmt.Errorf("an index entry %x is not its own", key)}
+	}
 	if err == nil && !l.q.Matches(&h.record) {
 		return r, false
 	}
 	if err == nil {
-		r, err = h.complete(t.large.Get(id[:]))
+		r, err = h.complete(t.large().Get(id[:]))
 	}
 	if err != nil {
 		l.damaged = append(l.damaged, err)

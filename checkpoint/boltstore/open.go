@@ -22,7 +22,8 @@ import (
 // It returns a [*FileError] where the file cannot be used: another process holds it, or it is no
 // file of a store, or damaged, or too new. It never changes such a file; an empty file is no file
 // of a store either. Opening reads the file, which takes seconds per GiB. A file of which more than
-// half and more than 64 MiB is free is first rewritten to its true size.
+// half and more than 64 MiB is free is first rewritten to its true size. One of an older format is
+// made one of the present format, unless it is only read; programs of before then refuse it.
 func Open(path string, opts *Options) (*Store, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -45,9 +46,14 @@ func Open(path string, opts *Options) (*Store, error) {
 		return nil, err
 	}
 	s := newStore(path, hex.EncodeToString(boot[:]), db, &o)
-	if err := s.view(func(t *tables) error { s.floor, err = t.floor(); return err }); err != nil {
-		db.close()
-		return nil, err
+	err = s.view(func(t *tables) error {
+		var errAudit error
+		s.floor, err = t.floor()
+		s.audited, errAudit = t.lastAudit()
+		return errors.Join(err, errAudit)
+	})
+	if err != nil {
+		return nil, errors.Join(err, db.close())
 	}
 	s.saved = s.floor
 	if !o.ReadOnly {
@@ -88,7 +94,26 @@ func openDatabase(path string, o *Options) (*database, error) {
 	if db, err = openBolt(path, o); err != nil {
 		return nil, err
 	}
-	return compactIfLarge(path, db, o), nil
+	db = compactIfLarge(path, db, o)
+	if err := upgradeIfOld(path, db); err != nil {
+		return nil, errors.Join(err, db.close())
+	}
+	return db, nil
+}
+
+// upgradeIfOld makes a file of an older format one of this format, in one transaction.
+func upgradeIfOld(path string, db *database) error {
+	return guard(path, func() error {
+		old := false
+		err := db.bolt.View(func(tx *bolt.Tx) error {
+			old = (&tables{tx: tx}).version() < formatVersion
+			return nil
+		})
+		if err != nil || !old {
+			return err
+		}
+		return db.bolt.Update(upgrade)
+	})
 }
 
 // A database is a bbolt database with its file, by which it can be let go of when bbolt is in no

@@ -46,16 +46,17 @@ type Store struct {
 	// waited for. It comes before mu.
 	admit sync.Mutex
 
-	mu          sync.Mutex
-	closed      bool
-	failed      error                     // why nothing is served any more
-	overlay     map[checkpoint.ID]*change // lazy writes that are not in the file yet
-	overlayData int                       // how many bytes they have
-	inFlight    map[checkpoint.ID]bool    // what the transaction under way writes over the overlay
-	floor       time.Time                 // the latest time that was committed
-	members     map[string]bool           // the owners that are alive
-	joined      uint64                    // how many ever joined
-	failpoint   func(committed bool) error
+	mu        sync.Mutex
+	closed    bool
+	failed    error                  // why nothing is served any more
+	overlay   overlay                // lazy writes that are not in the file yet
+	inFlight  map[checkpoint.ID]bool // what the transaction under way writes over the overlay
+	used      tally                  // what is used by scopes that were written to, all admitted writes included
+	audited   uint64                 // the last audit entry that is in the file
+	floor     time.Time              // the latest time that was committed
+	members   map[string]bool        // the owners that are alive
+	joined    uint64                 // how many ever joined
+	failpoint func(committed bool) error
 }
 
 func newStore(path, boot string, db *database, o *Options) *Store {
@@ -70,7 +71,8 @@ func newStore(path, boot string, db *database, o *Options) *Store {
 		dirty:     make(chan struct{}, 1),
 		closing:   make(chan struct{}),
 		stopped:   make(chan struct{}),
-		overlay:   make(map[checkpoint.ID]*change),
+		overlay:   newOverlay(),
+		used:      make(tally),
 		members:   make(map[string]bool),
 	}
 	s.close = sync.OnceValue(s.shutdown)
@@ -88,7 +90,7 @@ func (s *Store) shutdown() error {
 	close(s.closing)
 	<-s.stopped
 	s.mu.Lock()
-	lost := s.failed != nil && len(s.overlay) > 0
+	lost := s.failed != nil && !s.overlay.empty()
 	cause := s.failed
 	s.mu.Unlock()
 	err := s.db.close()
@@ -130,11 +132,7 @@ func (s *Store) ready(ctx context.Context) error {
 func (s *Store) view(f func(*tables) error) error {
 	err := guard(s.path, func() error {
 		return s.db.bolt.View(func(tx *bolt.Tx) error {
-			t, err := tablesOf(tx)
-			if err != nil {
-				return &FileError{Path: s.path, Reason: Damaged, Err: err}
-			}
-			return f(t)
+			return f(&tables{tx: tx})
 		})
 	})
 	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
@@ -160,7 +158,7 @@ func (s *Store) load(ctx context.Context, id checkpoint.ID) (r checkpoint.Record
 	// write that moved in between.
 	s.mu.Lock()
 	err = s.serving()
-	lazy := s.overlay[id]
+	lazy := s.overlay.records[id]
 	s.mu.Unlock()
 	if err != nil {
 		return r, err

@@ -15,8 +15,8 @@ import (
 // epoch is the time of most batches.
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// fixture is one case's store and the verbs that cases are written in. They end the case where they
-// fail.
+// fixture is one case's store and the verbs that cases are written in; those of rows, audit and
+// usage stand beside their cases. They end the case where they fail.
 type fixture struct {
 	h     Harness
 	t     *testing.T

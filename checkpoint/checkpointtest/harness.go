@@ -31,7 +31,8 @@ type promise struct {
 // Run tests every promise of a store, each as a subtest with a store of its own.
 func Run(t *testing.T, h Harness) {
 	t.Helper()
-	for _, group := range [][]promise{writing, conflicts, finding, listing, laziness, membership, racing, refusing} {
+	groups := [][]promise{writing, conflicts, finding, listing, laziness, membership, keeping, auditing, counting, racing, refusing}
+	for _, group := range groups {
 		for _, p := range group {
 			t.Run(p.name, func(t *testing.T) {
 				t.Cleanup(func() {

@@ -39,6 +39,7 @@ var listing = []promise{
 			all := []checkpoint.Status{
 				checkpoint.Started, checkpoint.Open, checkpoint.Answered, checkpoint.Running,
 				checkpoint.Finished, checkpoint.Failed, checkpoint.Expired, checkpoint.Abandoned,
+				checkpoint.Remembered, checkpoint.Tombstone,
 			}
 			var records []checkpoint.Record
 			for i, status := range all {

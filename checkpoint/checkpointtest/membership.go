@@ -33,6 +33,36 @@ var membership = []promise{
 				t.Fatalf("join after reopen (-want +got):\n%s", d)
 			}
 		}},
+	{"meta is replaced",
+		"Meta replaces the ledger's, with the rest of its batch; a store that nobody joined refuses it.",
+		func(t *testing.T, f *fixture) {
+			for _, lazy := range []bool{false, true} {
+				f.wantRefused(&checkpoint.Batch{Lazy: lazy, Meta: []byte("none"), Puts: puts(record(1)).Puts})
+				f.wantAbsent(idOf(1))
+			}
+			f.join(checkpoint.Ledger{ID: [16]byte{1}, Meta: []byte("first")})
+			wantMeta := func(meta string) {
+				t.Helper()
+				got, _ := f.join(checkpoint.Ledger{ID: [16]byte{9}})
+				if d := diff(checkpoint.Ledger{ID: [16]byte{1}, Meta: []byte(meta)}, got); d != "" {
+					t.Fatalf("join (-want +got):\n%s", d)
+				}
+			}
+			f.commit(&checkpoint.Batch{Time: epoch})
+			f.wantConflict(&checkpoint.Batch{Meta: []byte("conflict"), Puts: puts(next(record(1))).Puts}, idOf(1))
+			wantMeta("first")
+			second := []byte("second")
+			f.commit(&checkpoint.Batch{Meta: second})
+			clear(second)
+			wantMeta("second")
+			f.commit(&checkpoint.Batch{Lazy: true, Meta: []byte("third"), Puts: puts(record(1)).Puts})
+			wantMeta("third")
+			f.commit(&checkpoint.Batch{Meta: []byte{}})
+			wantMeta("")
+			f.commit(&checkpoint.Batch{Meta: []byte("fourth")})
+			f.reopen()
+			wantMeta("fourth")
+		}},
 	{"owners",
 		"An owner is unique, its claims hold until it left, and leaving twice is fine.",
 		func(t *testing.T, f *fixture) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -17,7 +16,7 @@ import (
 // runModel compares a store with a dumb model under random operations.
 func runModel(t *testing.T, h Harness) {
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &model{h: h, t: t, store: h.Open(t), records: make(map[checkpoint.ID]checkpoint.Record)}
+		m := &model{h: h, t: t, store: h.Open(t), state: newState()}
 		actions := map[string]func(*rapid.T){
 			"":       func(*rapid.T) {},
 			"commit": m.commit,
@@ -25,6 +24,9 @@ func runModel(t *testing.T, h Harness) {
 			"read":   m.read,
 			"find":   m.find,
 			"list":   m.list,
+			"rows":   m.readRows,
+			"audit":  m.readAudit,
+			"usage":  m.usage,
 		}
 		if h.Reopen != nil {
 			actions["reopen"] = m.reopen
@@ -36,13 +38,12 @@ func runModel(t *testing.T, h Harness) {
 	})
 }
 
-// model is what a store must hold: a map, and the rules of a commit written as plainly as they can
-// be.
+// model is a store and what it must hold.
 type model struct {
-	h       Harness
-	t       *testing.T
-	store   checkpoint.Store
-	records map[checkpoint.ID]checkpoint.Record
+	h     Harness
+	t     *testing.T
+	store checkpoint.Store
+	state
 }
 
 // commit draws a batch from few ids, starts and revisions, so that it conflicts often.
@@ -63,6 +64,8 @@ func (m *model) commit(rt *rapid.T) {
 		}
 		b.Puts = append(b.Puts, checkpoint.Put{Record: r, Epoch: expected})
 	}
+	m.drawRows(rt, b)
+	m.drawAudit(rt, b)
 	err := m.store.Commit(rt.Context(), b)
 	_, conflict := errors.AsType[*checkpoint.ConflictError](err)
 	if err != nil && !conflict {
@@ -73,7 +76,7 @@ func (m *model) commit(rt *rapid.T) {
 		rt.Fatalf("commit: got %v, the model says conflict: %t", err, want == nil)
 	}
 	if want != nil {
-		m.records = want
+		m.state = *want
 	}
 }
 
@@ -82,9 +85,12 @@ func drawRecord(rt *rapid.T, n int) checkpoint.Record {
 		ID: idOf(n),
 		Status: rapid.SampledFrom([]checkpoint.Status{checkpoint.Started, checkpoint.Open, checkpoint.Running,
 			checkpoint.Finished}).Draw(rt, "status"),
-		Scope: hashOf(rapid.IntRange(1, 2).Draw(rt, "scope")),
+		Scope: scopeOf(n),
 		Claim: checkpoint.Claim{Epoch: rapid.Uint64Range(0, 1).Draw(rt, "epoch")},
 		Data:  rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(rt, "data"),
+	}
+	if rapid.IntRange(0, 19).Draw(rt, "moved") == 0 {
+		r.Scope = hashOf(9)
 	}
 	if rapid.IntRange(0, 39).Draw(rt, "large") == 0 {
 		r.Data = bytes.Repeat([]byte{byte(n)}, 70<<10)
@@ -96,32 +102,6 @@ func drawRecord(rt *rapid.T, n int) checkpoint.Record {
 		r.Due = epoch.Add(time.Duration(due) * time.Second)
 	}
 	return r
-}
-
-// apply returns the records after the batch, or nil where it is a conflict.
-func (m *model) apply(b *checkpoint.Batch) map[checkpoint.ID]checkpoint.Record {
-	after := maps.Clone(m.records)
-	for _, d := range b.Deletes {
-		if after[d.ID].Revision != d.Revision {
-			return nil
-		}
-		delete(after, d.ID)
-	}
-	for _, p := range b.Puts {
-		old := after[p.Record.ID]
-		if old.Revision != p.Record.Revision-1 || old.Claim.Epoch != p.Epoch {
-			return nil
-		}
-		after[p.Record.ID] = p.Record
-	}
-	starts := make(map[checkpoint.Hash]bool)
-	for _, r := range after {
-		if !r.Start.IsZero() && starts[r.Start] {
-			return nil
-		}
-		starts[r.Start] = true
-	}
-	return after
 }
 
 func (m *model) read(rt *rapid.T) {
@@ -155,9 +135,7 @@ func (m *model) find(rt *rapid.T) {
 
 func (m *model) list(rt *rapid.T) {
 	q := checkpoint.Query{Limit: rapid.IntRange(1, 7).Draw(rt, "limit")}
-	if scope := rapid.IntRange(0, 2).Draw(rt, "scope"); scope > 0 {
-		q.Scope = hashOf(scope)
-	}
+	q.Scope = hashOf(rapid.IntRange(0, 2).Draw(rt, "scope"))
 	if due := rapid.IntRange(0, 4).Draw(rt, "due"); due > 0 {
 		q.DueBefore = epoch.Add(time.Duration(due) * time.Second)
 	}

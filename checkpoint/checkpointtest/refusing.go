@@ -97,7 +97,10 @@ var refusing = []promise{
 			_, err5 := m.Alive(ctx, m.Owner())
 			err6 := f.store.Commit(ctx, puts(record(2)))
 			err7 := f.store.Commit(ctx, lazily(puts(next(record(1)))))
-			for i, err := range []error{err1, err2, err3, err4, err5, err6, err7} {
+			_, err8 := f.store.Rows(ctx, idOf(1), "", 1)
+			_, err9 := f.store.Audit(ctx, 0, 1)
+			_, err10 := f.store.Usage(ctx, hashOf(1))
+			for i, err := range []error{err1, err2, err3, err4, err5, err6, err7, err8, err9, err10} {
 				if !errors.Is(err, context.Canceled) {
 					t.Errorf("call %d: got %v, want context.Canceled", i+1, err)
 				}

@@ -30,7 +30,7 @@ var writing = []promise{
 		func(t *testing.T, f *fixture) {
 			first := fullRecord(1)
 			f.put(first)
-			second := checkpoint.Record{ID: first.ID, Revision: 2, Status: checkpoint.Finished, Scope: hashOf(9)}
+			second := checkpoint.Record{ID: first.ID, Revision: 2, Status: checkpoint.Finished, Scope: first.Scope}
 			f.commit(&checkpoint.Batch{Puts: []checkpoint.Put{{Record: second, Epoch: first.Claim.Epoch}}})
 			f.wantRecord(second)
 			f.wantNotFound(first.Start)

@@ -105,6 +105,9 @@ func (s *Store) apply(b *checkpoint.Batch, records []*checkpoint.Record, rows []
 	if err := s.index.check(b); err != nil {
 		return err
 	}
+	if b.Meta != nil && s.ledger == nil {
+		return fmt.Errorf("commit: %w: it has a ledger's meta, and nobody has joined", checkpoint.ErrInvalidBatch)
+	}
 	// Deletes come first, so that a start hash they free can be taken by a put beside them.
 	for _, d := range b.Deletes {
 		old := s.index.records[d.ID]
