@@ -21,6 +21,9 @@ func TestMain(m *testing.M) {
 	if path := os.Getenv(childFile); path != "" {
 		os.Exit(commitUntilKilled(path))
 	}
+	if os.Getenv(childCompacts) != "" {
+		os.Exit(compactUntilKilled())
+	}
 	if powercut.Booted() {
 		os.Exit(powercut.Serve(serveStore))
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -19,7 +20,8 @@ const maxFindings = 20
 // of the records and rows, an audit trail with a gap or a damaged entry. It reads the whole file,
 // and commits that are not lazy wait meanwhile; lazy batches that are not in the file yet are not
 // looked at. It returns nil, or up to twenty findings joined: [*FileError] for the file,
-// [*CorruptError] for a record.
+// [*CorruptError] for a record. A backup can be checked without that anybody waits, with the
+// function [Check].
 func (s *Store) Check(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return fmt.Errorf("check store: %w", err)
@@ -31,23 +33,58 @@ func (s *Store) Check(ctx context.Context) error {
 			return fmt.Errorf("check store: %w: %w", checkpoint.ErrUnavailable, err)
 		}
 		defer tx.Rollback()
-		// First without bbolt, which does not survive every damage it could find.
-		if err := checkPages(ctx, s.path); err != nil {
+		return checkFile(ctx, s.path, tx)
+	})
+}
+
+// Check looks for contradictions in a file that nobody has open to write, as [Store.Check] does in
+// that of a store, and changes nothing. It survives what it finds: a damaged file, however it is
+// damaged, is a finding and not a panic. Findings beside a [*FileError] for the file as a whole are
+// not looked for. Of the options it uses Timeout; opts may be nil.
+func Check(ctx context.Context, path string, opts *Options) error {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return err
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return fmt.Errorf("check store: %w", err)
+	}
+	o.ReadOnly = true
+	if err := checkSize(path); err != nil {
+		return err
+	}
+	db, err := openBolt(path, &o)
+	if err != nil {
+		return err
+	}
+	err = guard(path, func() error {
+		tx, err := db.bolt.Begin(false)
+		if err != nil {
 			return err
 		}
-		c := &checker{path: s.path}
-		if err := checkMeta(s.path); err != nil {
-			c.add(err)
-		}
-		for err := range tx.Check() {
-			c.add(&FileError{Path: s.path, Reason: Damaged, Err: err})
-		}
-		c.tables = &tables{tx: tx}
-		if err := c.tables.checkMeta(); err != nil {
-			c.add(&FileError{Path: s.path, Reason: Damaged, Err: err})
-		}
-		return c.run(ctx)
+		defer tx.Rollback()
+		return checkFile(ctx, path, tx)
 	})
+	return errors.Join(err, db.close())
+}
+
+// checkFile is Check, in a transaction during which nobody writes.
+func checkFile(ctx context.Context, path string, tx *bolt.Tx) error {
+	// First without bbolt, which does not survive every damage it could find.
+	if err := checkPages(ctx, path); err != nil {
+		return err
+	}
+	if err := checkFormat(path, tx); err != nil {
+		return err
+	}
+	c := &checker{path: path, tables: &tables{tx: tx}, used: make(tally)}
+	if err := checkMeta(path); err != nil {
+		c.add(err)
+	}
+	for err := range tx.Check() {
+		c.add(&FileError{Path: path, Reason: Damaged, Err: err})
+	}
+	return c.run(ctx)
 }
 
 // checker gathers findings.
@@ -72,7 +109,6 @@ func (c *checker) damage(format string, args ...any) {
 
 func (c *checker) run(ctx context.Context) error {
 	t := c.tables
-	c.used = make(tally)
 	each := func(b *bolt.Bucket, check func(key, value []byte)) error {
 		return b.ForEach(func(key, value []byte) error {
 			check(key, value)

@@ -2,13 +2,52 @@ package boltstore
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/parley-go/parley/internal/durable"
 )
+
+// Compact rewrites the file of a store to its true size, whatever that gains, and counts the usage
+// anew. It is for a store that nobody has open: where another process holds the file, it returns a
+// [*FileError] after opts.Timeout, as it does for a file that [Open] does not take. Of the options
+// it uses Timeout, AllowRollback and Logger.
+//
+// A crash at any moment leaves the file as it was or the new one, and beside it at most a file that
+// can be removed, whose name begins with that of path. There must be room for both. On Windows,
+// where a file in use cannot be replaced, it returns errors.ErrUnsupported.
+func Compact(path string, opts *Options) error {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return err
+	}
+	if runtime.GOOS == "windows" {
+		return fmt.Errorf("compact store %q: %w", path, errors.ErrUnsupported)
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return fmt.Errorf("compact store: %w", err)
+	}
+	o.ReadOnly = false
+	db, err := openDatabase(path, &o)
+	if err != nil {
+		return err
+	}
+	if err := upgradeIfOld(path, db); err != nil {
+		return errors.Join(err, db.close())
+	}
+	compacted, err := compact(path, db, &o)
+	if err != nil {
+		return errors.Join(fmt.Errorf("compact store %q: %w", path, err), db.close())
+	}
+	if err := compacted.close(); err != nil {
+		return fmt.Errorf("compact store %q: %w", path, err)
+	}
+	return nil
+}
 
 // compactIfLarge rewrites the file to its true size where more than half of it, and more than a
 // limit, is free: bbolt never gives space back. It returns the database to go on with, which is db
@@ -57,7 +96,10 @@ func compact(path string, db *database, o *Options) (_ *database, err error) {
 	}
 	err = guard(path, func() error {
 		const transaction = 16 << 20
-		return errors.Join(bolt.Compact(out.bolt, db.bolt, transaction), out.bolt.Sync())
+		if err := bolt.Compact(out.bolt, db.bolt, transaction); err != nil {
+			return err
+		}
+		return errors.Join(out.bolt.Update(recount), out.bolt.Sync())
 	})
 	if err == nil {
 		err = os.Rename(temp, path)

@@ -9,6 +9,7 @@
 //
 // The file is a bbolt database with the mode 0600. Its format has a version: a file of an older one
 // is taken over when it is opened, and one that is damaged, of a newer format, or another
-// application's is reported as a [*FileError] and left as it is. [Store.Check] looks for
-// contradictions inside a file.
+// application's is reported as a [*FileError] and left as it is. [Store.Backup] copies the file
+// while it is in use; [Check] looks for damage and contradictions in a file, and [Compact] gives
+// back its free space. docs/store-format.md describes the format, and how a backup is brought back.
 package boltstore

@@ -21,6 +21,15 @@ func (s *Store) SkipSync() { s.db.bolt.NoSync = true }
 // CompactAbove sets how many bytes must be free for a compaction.
 func (o *Options) CompactAbove(bytes int64) { o.compactAbove = bytes }
 
+// InitialMap sets how many bytes are mapped at first.
+func (o *Options) InitialMap(bytes int) { o.initialMap = bytes }
+
+// SetCopyStep has f called while a backup is in the middle of the file.
+func (s *Store) SetCopyStep(f func()) { s.copyStep = f }
+
+// TableNames are the buckets of a file.
+func TableNames() []string { return tableNames[:] }
+
 // EncodeRow and DecodeRow are the codec of rows.
 func EncodeRow(r *checkpoint.Record) (row, large []byte) { return encodeRow(r) }
 

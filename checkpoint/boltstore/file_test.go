@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"math/rand/v2"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -89,6 +88,7 @@ func TestUnusableFiles(t *testing.T) {
 			func(t *testing.T, path string) { write(t, path, bytes.Repeat([]byte("hello\n"), 20_000)) }},
 		{"zeros", boltstore.NotDatabase, func(t *testing.T, path string) { write(t, path, make([]byte, 1<<20)) }},
 		{"directory", boltstore.NotDatabase, func(t *testing.T, path string) { os.Mkdir(path, 0o700) }},
+		{"pipe", boltstore.NotDatabase, makePipe},
 		{"one page", boltstore.Truncated, func(t *testing.T, path string) { write(t, path, whole[:4096]) }},
 		{"two pages and a half", boltstore.Truncated,
 			func(t *testing.T, path string) { write(t, path, whole[:10_000]) }},
@@ -163,7 +163,7 @@ func TestUnusableFiles(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			path := newPath(t)
 			tc.make(t, path)
-			before, _ := os.ReadFile(path)
+			before := content(path)
 			for _, readOnly := range []bool{false, true} {
 				s, err := boltstore.Open(path, &boltstore.Options{ReadOnly: readOnly})
 				if err == nil {
@@ -174,13 +174,62 @@ func TestUnusableFiles(t *testing.T) {
 					t.Errorf("open: got %v, want a file error: %s", err, tc.want)
 				}
 			}
-			if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
+			err := boltstore.Check(t.Context(), path, nil)
+			if file, ok := errors.AsType[*boltstore.FileError](err); !ok || file.Reason != tc.want {
+				t.Errorf("check: got %v, want a file error: %s", err, tc.want)
+			}
+			if !bytes.Equal(before, content(path)) {
 				t.Error("the file was changed")
 			}
 			if names, _ := os.ReadDir(filepath.Dir(path)); len(names) != 1 {
 				t.Errorf("%d files beside each other, want one", len(names))
 			}
 		})
+	}
+}
+
+// content is what a regular file holds; of what is none nothing.
+func content(path string) []byte {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	data, _ := os.ReadFile(path)
+	return data
+}
+
+// A link is followed; one that leads nowhere, or to what is no store, is left as it is.
+func TestLinks(t *testing.T) {
+	dir := t.TempDir()
+	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
+	if err := os.Symlink(target, link); err != nil {
+		t.Skip(err)
+	}
+	if _, err := boltstore.Open(link, nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("open a link to nothing: got %v, want fs.ErrNotExist", err)
+	}
+	write(t, target, []byte("somebody else's"))
+	_, err := boltstore.Open(link, nil)
+	if file, ok := errors.AsType[*boltstore.FileError](err); !ok || file.Reason != boltstore.NotDatabase || file.Path != target {
+		t.Errorf("open a link to a foreign file: got %v, want a file error of it", err)
+	}
+	if string(read(t, target)) != "somebody else's" {
+		t.Error("the file was changed")
+	}
+	os.Remove(target)
+	shut(t, open(t, target, nil))
+	s := open(t, link, nil)
+	commit(t, s, put(record(1, 1)))
+	shut(t, s)
+	wantRevision(t, open(t, target, nil), 1, 1)
+	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the link: mode %v, error %v", info.Mode(), err)
+	}
+	os.Remove(link)
+	if err := os.Symlink(link, link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := boltstore.Open(link, nil); err == nil {
+		t.Error("open a link to itself: no error")
 	}
 }
 
@@ -221,331 +270,4 @@ func TestHeld(t *testing.T) {
 	commit(t, s, put(record(1, 1)))
 	shut(t, s)
 	wantRevision(t, open(t, path, nil), 1, 1)
-}
-
-func TestCorruptRow(t *testing.T) {
-	path := filled(t)
-	edit(t, path, func(tx *bolt.Tx) error {
-		records, large := tx.Bucket([]byte("records")), tx.Bucket([]byte("large"))
-		id, other, big := idOf(7), idOf(9), idOf(100)
-		row := bytes.Clone(records.Get(id[:]))
-		row[20] ^= 1
-		data := bytes.Clone(large.Get(big[:]))
-		data[1000] ^= 1
-		return errors.Join(records.Put(id[:], row), records.Delete(other[:]), large.Put(big[:], data))
-	})
-	var log strings.Builder
-	s, err := boltstore.Open(path, &boltstore.Options{Logger: textLogger(&log)})
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
-	defer shut(t, s)
-	for _, n := range []int{7, 100} {
-		_, err := s.Load(t.Context(), idOf(n))
-		wantCorrupt(t, err, n)
-	}
-	_, err = s.Find(t.Context(), checkpoint.Hash{2, 7})
-	wantCorrupt(t, err, 7)
-	wantCorrupt(t, s.Commit(t.Context(), put(record(7, 2))), 7)
-	wantCorrupt(t, s.Commit(t.Context(), lazily(put(record(7, 2)))), 7)
-	wantRevision(t, s, 8, 1)
-	commit(t, s, put(record(200, 1)))
-
-	page, err := s.List(t.Context(), checkpoint.Query{})
-	if err != nil || len(page.Records) != 49 {
-		t.Errorf("list: %d records, error %v, want 49", len(page.Records), err)
-	}
-	if lines := strings.Count(log.String(), "\n"); lines != 3 {
-		t.Errorf("%d lines in the log, want one for each record left out:\n%s", lines, log.String())
-	}
-	findings := s.Check(t.Context())
-	wantCorrupt(t, findings, 7)
-	t.Logf("check: %v", findings)
-}
-
-// What is damaged of rows, audit trail, usage and start hashes is told, and the rest goes on.
-func TestCorruptParts(t *testing.T) {
-	path := filled(t)
-	id := idOf(3)
-	damage := func(tx *bolt.Tx, bucket string, key []byte) error {
-		value := bytes.Clone(tx.Bucket([]byte(bucket)).Get(key))
-		value[len(value)-1] ^= 1
-		return tx.Bucket([]byte(bucket)).Put(key, value)
-	}
-	edit(t, path, func(tx *bolt.Tx) error {
-		return errors.Join(
-			damage(tx, "rows", append(id[:], "step"...)),
-			damage(tx, "audit", []byte{0, 0, 0, 0, 0, 0, 0, 2}),
-			damage(tx, "usage", append([]byte{1}, make([]byte, 31)...)),
-			damage(tx, "start", append([]byte{2, 7}, make([]byte, 30)...)),
-		)
-	})
-	s, err := boltstore.Open(path, nil)
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
-	defer shut(t, s)
-	_, err = s.Rows(t.Context(), id, "", 10)
-	wantCorrupt(t, err, 3)
-	if rows, err := s.Rows(t.Context(), id, "", 1); err != nil || len(rows) != 1 {
-		t.Errorf("rows before it: %d, error %v, want one", len(rows), err)
-	}
-	if page, err := s.Audit(t.Context(), 0, 10); err != nil || len(page) != 1 {
-		t.Errorf("audit: %d entries, error %v, want one", len(page), err)
-	}
-	_, err = s.Audit(t.Context(), 1, 10)
-	wantDamaged(t, err)
-	if page, err := s.Audit(t.Context(), 2, 10); err != nil || len(page) != 1 || page[0].Seq != 3 {
-		t.Errorf("audit behind it: %d entries, error %v, want one", len(page), err)
-	}
-	_, err = s.Usage(t.Context(), checkpoint.Hash{1})
-	wantDamaged(t, err)
-	for _, lazy := range []bool{false, true} {
-		b := put(record(3, 2))
-		b.Lazy = lazy
-		wantDamaged(t, s.Commit(t.Context(), b)) // it could not be counted
-	}
-	wantRevision(t, s, 3, 1)
-	elsewhere := record(300, 1)
-	elsewhere.Scope = checkpoint.Hash{2}
-	commit(t, s, put(elsewhere))
-
-	// A start hash that leads to another record is not taken for a free one, nor for that record's.
-	if _, err := s.Find(t.Context(), checkpoint.Hash{2, 7}); err == nil || errors.Is(err, checkpoint.ErrNotFound) {
-		t.Errorf("find: got %v, want a damage", err)
-	}
-	elsewhere.ID, elsewhere.Start = idOf(301), checkpoint.Hash{2, 7}
-	err = s.Commit(t.Context(), put(elsewhere))
-	if _, ok := errors.AsType[*boltstore.CorruptError](err); !ok {
-		t.Errorf("commit: got %v, want a damage", err)
-	}
-	t.Logf("check: %v", s.Check(t.Context()))
-}
-
-func wantDamaged(t *testing.T, err error) {
-	t.Helper()
-	if file, ok := errors.AsType[*boltstore.FileError](err); !ok || file.Reason != boltstore.Damaged {
-		t.Errorf("got %v, want a file error: %s", err, boltstore.Damaged)
-	}
-}
-
-// An index entry has no checksum; it is compared with its record.
-func TestListLeavesOutDamagedIndexEntries(t *testing.T) {
-	path := filled(t)
-	id := idOf(3)
-	edit(t, path, func(tx *bolt.Tx) error {
-		key := append([]byte{0, 0, 0, 0, 0, 0, 0, 4}, id[:]...)
-		other := append([]byte{0, 0, 0, 0, 0, 0, 0, 2}, id[:]...)
-		place := append(append([]byte{1}, make([]byte, 31)...), id[:]...)
-		return errors.Join(tx.Bucket([]byte("due")).Delete(key), tx.Bucket([]byte("due")).Put(other, nil),
-			tx.Bucket([]byte("live")).Delete(place), tx.Bucket([]byte("ended")).Put(place, nil))
-	})
-	var log strings.Builder
-	s, err := boltstore.Open(path, &boltstore.Options{Logger: textLogger(&log)})
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
-	defer shut(t, s)
-	for i, q := range []checkpoint.Query{{DueBefore: time.UnixMilli(1000)}, {DueBefore: time.UnixMilli(2)}, {}} {
-		page, err := s.List(t.Context(), q)
-		if want := []int{49, 2, 50}[i]; err != nil || len(page.Records) != want {
-			t.Errorf("list %d: %d records, error %v, want %d", i, len(page.Records), err, want)
-		}
-		if lines := strings.Count(log.String(), "\n"); lines != i+1 {
-			t.Errorf("list %d: %d lines in the log, want one for each list:\n%s", i, lines, log.String())
-		}
-	}
-}
-
-func wantCorrupt(t *testing.T, err error, n int) {
-	t.Helper()
-	if corrupt, ok := errors.AsType[*boltstore.CorruptError](err); !ok || corrupt.ID != idOf(n) {
-		t.Errorf("got %v, want record %d to be corrupt", err, n)
-	}
-}
-
-func TestCheckFindsContradictions(t *testing.T) {
-	id := idOf(3)
-	place := append(append([]byte{1}, make([]byte, 31)...), id[:]...)
-	for name, change := range map[string]func(tx *bolt.Tx) error{
-		"missing in live": func(tx *bolt.Tx) error { return tx.Bucket([]byte("live")).Delete(place) },
-		"also in ended":   func(tx *bolt.Tx) error { return tx.Bucket([]byte("ended")).Put(place, []byte{}) },
-		"missing in due": func(tx *bolt.Tx) error {
-			return tx.Bucket([]byte("due")).Delete(append([]byte{0, 0, 0, 0, 0, 0, 0, 4}, id[:]...))
-		},
-		"another due": func(tx *bolt.Tx) error {
-			return tx.Bucket([]byte("due")).Put(append([]byte{0, 0, 0, 0, 0, 0, 0, 5}, id[:]...), nil)
-		},
-		"missing in start": func(tx *bolt.Tx) error {
-			return tx.Bucket([]byte("start")).Delete(append([]byte{2, 3}, make([]byte, 30)...))
-		},
-		"another start":  func(tx *bolt.Tx) error { return tx.Bucket([]byte("start")).Put(make([]byte, 32), id[:]) },
-		"missing row":    func(tx *bolt.Tx) error { return tx.Bucket([]byte("records")).Delete(id[:]) },
-		"data of nobody": func(tx *bolt.Tx) error { return tx.Bucket([]byte("large")).Put(id[:], []byte("data")) },
-		"large row's data missing": func(tx *bolt.Tx) error {
-			return tx.Bucket([]byte("large")).Delete(append(bytes.Clone(id[:]), "blob"...))
-		},
-		"data of no row": func(tx *bolt.Tx) error {
-			return tx.Bucket([]byte("large")).Put(append(bytes.Clone(id[:]), "step"...), []byte("data"))
-		},
-		"row under another name": func(tx *bolt.Tx) error {
-			rows := tx.Bucket([]byte("rows"))
-			return rows.Put(append(bytes.Clone(id[:]), "steq"...), rows.Get(append(bytes.Clone(id[:]), "step"...)))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := filled(t)
-			edit(t, path, change)
-			s, err := boltstore.Open(path, nil)
-			if err != nil {
-				t.Fatalf("open: %v", err)
-			}
-			defer shut(t, s)
-			wantCorrupt(t, s.Check(t.Context()), 3)
-		})
-	}
-}
-
-func TestCheckFindsWhatIsCountedWrong(t *testing.T) {
-	scope := append([]byte{1}, make([]byte, 31)...)
-	for name, change := range map[string]func(tx *bolt.Tx) error{
-		"usage missing": func(tx *bolt.Tx) error { return tx.Bucket([]byte("usage")).Delete(scope) },
-		"usage of nobody": func(tx *bolt.Tx) error {
-			key, value := boltstore.EncodeUsage(checkpoint.Hash{9}, checkpoint.Usage{Active: 1})
-			return tx.Bucket([]byte("usage")).Put(key, value)
-		},
-		"usage wrong": func(tx *bolt.Tx) error {
-			key, value := boltstore.EncodeUsage(checkpoint.Hash{}, checkpoint.Usage{Active: 51, Bytes: 1})
-			return tx.Bucket([]byte("usage")).Put(key, value)
-		},
-		"usage damaged":   func(tx *bolt.Tx) error { return tx.Bucket([]byte("usage")).Put(scope, []byte("damaged")) },
-		"audit gap":       func(tx *bolt.Tx) error { return tx.Bucket([]byte("audit")).Delete([]byte{7: 2}) },
-		"audit end":       func(tx *bolt.Tx) error { return tx.Bucket([]byte("audit")).Delete([]byte{7: 3}) },
-		"audit entry":     func(tx *bolt.Tx) error { return tx.Bucket([]byte("audit")).Put([]byte{7: 2}, []byte("damaged")) },
-		"audit too much":  func(tx *bolt.Tx) error { return tx.Bucket([]byte("audit")).Put(boltstore.EncodeAudit(4, []byte("4"))) },
-		"audit no number": func(tx *bolt.Tx) error { return tx.Bucket([]byte("audit")).Put([]byte{1}, []byte("damaged")) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := filled(t)
-			edit(t, path, change)
-			s, err := boltstore.Open(path, nil)
-			if err != nil {
-				t.Fatalf("open: %v", err)
-			}
-			defer shut(t, s)
-			wantDamaged(t, s.Check(t.Context()))
-		})
-	}
-}
-
-// TestDamage flips bytes at random. Whatever the store makes of it, it must not panic, hang or
-// fault.
-func TestDamage(t *testing.T) {
-	whole := read(t, filled(t))
-	path := newPath(t)
-	opened := 0
-	for seed := range uint64(60) {
-		random := rand.New(rand.NewPCG(seed, 1))
-		data := bytes.Clone(whole)
-		for range 1 + random.IntN(20) {
-			// Half of the damage is near the beginning of a page, where its header is.
-			at := random.IntN(len(data))
-			if random.IntN(2) == 0 {
-				at = at&^4095 | random.IntN(64)
-			}
-			data[at] = byte(random.Uint32())
-		}
-		write(t, path, data)
-		s, err := boltstore.Open(path, &boltstore.Options{Logger: textLogger(new(strings.Builder))})
-		if err != nil {
-			if _, ok := errors.AsType[*boltstore.FileError](err); !ok {
-				t.Errorf("seed %d: open: got %v, want a file error", seed, err)
-			}
-			continue
-		}
-		opened++
-		for n := range 50 {
-			s.Load(t.Context(), idOf(n))
-			s.Find(t.Context(), checkpoint.Hash{2, byte(n)})
-			s.Rows(t.Context(), idOf(n), "", 1000)
-		}
-		s.Audit(t.Context(), 0, 1000)
-		s.Usage(t.Context(), checkpoint.Hash{1})
-		s.List(t.Context(), checkpoint.Query{})
-		s.Check(t.Context())
-		for n := range 5 {
-			s.Commit(t.Context(), put(record(n, 2)))
-		}
-		s.Close()
-	}
-	t.Logf("%d of 60 damaged files could be opened", opened)
-}
-
-func TestFileGetsShorter(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("a mapped file cannot be made shorter there")
-	}
-	path := filled(t)
-	s, err := boltstore.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, 8192); err != nil {
-		t.Fatal(err)
-	}
-	_, err = s.Load(t.Context(), idOf(1))
-	if file, ok := errors.AsType[*boltstore.FileError](err); !ok || file.Reason != boltstore.Damaged {
-		t.Errorf("load: got %v, want a file error", err)
-	}
-	if err := s.Commit(t.Context(), put(record(1, 2))); err == nil {
-		t.Error("commit: no error")
-	}
-	s.Close()
-}
-
-func TestCompaction(t *testing.T) {
-	path := newPath(t)
-	s := open(t, path, nil)
-	data := bytes.Repeat([]byte("x"), 40_000)
-	for n := range 60 {
-		r := record(n, 1)
-		r.Data = data
-		commit(t, s, put(r))
-	}
-	gone := &checkpoint.Batch{}
-	for n := range 55 {
-		gone.Deletes = append(gone.Deletes, checkpoint.Delete{ID: idOf(n), Revision: 1})
-	}
-	commit(t, s, gone)
-	commit(t, s, put(record(59, 2)))
-	shut(t, s)
-	before, _ := os.Stat(path)
-
-	shut(t, open(t, path, nil)) // too little to be worth it
-	if same, _ := os.Stat(path); !os.SameFile(before, same) {
-		t.Fatal("the file was compacted, though little is free")
-	}
-	var log strings.Builder
-	opts := &boltstore.Options{Logger: textLogger(&log), Timeout: time.Millisecond}
-	opts.CompactAbove(1 << 20)
-	shut(t, open(t, path, opts))
-	after, _ := os.Stat(path)
-	if os.SameFile(before, after) || after.Mode() != before.Mode() || log.Len() == 0 {
-		t.Fatalf("not compacted: mode %v, log %q", after.Mode(), log.String())
-	}
-	s = open(t, path, opts) // there is nothing more to gain
-	if again, _ := os.Stat(path); !os.SameFile(after, again) {
-		t.Fatal("compacted again")
-	}
-	wantRevision(t, s, 54, 0)
-	wantRevision(t, s, 58, 1)
-	wantRevision(t, s, 59, 2)
-	commit(t, s, put(record(59, 3)))
-	wantRevision(t, open(t, copyFile(t, path), nil), 59, 3)
-	if names, _ := os.ReadDir(filepath.Dir(path)); len(names) != 1 {
-		t.Errorf("%d files beside each other, want one", len(names))
-	}
-	if _, err := boltstore.Open(path, opts); err == nil {
-		t.Error("the store is not locked")
-	}
 }

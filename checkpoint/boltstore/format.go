@@ -52,12 +52,7 @@ func upgrade(tx *bolt.Tx) error {
 		}
 	}
 	t := &tables{tx: tx}
-	for scope, u := range t.count() {
-		if err := t.putUsage(scope, u); err != nil {
-			return err
-		}
-	}
-	return errors.Join(t.putLastAudit(0), t.putVersion())
+	return errors.Join(t.putCount(), t.putLastAudit(0), t.putVersion())
 }
 
 // tablesOf returns the names of the buckets that a file of that version has.

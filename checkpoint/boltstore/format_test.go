@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -149,6 +150,15 @@ func wantUsage(t *testing.T, s *boltstore.Store, want checkpoint.Usage) {
 	for _, scope := range []checkpoint.Hash{{}, {1}} {
 		if got, err := s.Usage(t.Context(), scope); err != nil || got != want {
 			t.Errorf("usage of scope %x: %+v, error %v, want %+v", scope[:1], got, err, want)
+		}
+	}
+}
+
+func TestFormatIsDescribed(t *testing.T) {
+	text := string(read(t, "../../docs/store-format.md"))
+	for _, name := range boltstore.TableNames() {
+		if !strings.Contains(text, "\n| `"+name+"` | ") {
+			t.Errorf("docs/store-format.md has no row for the bucket %s", name)
 		}
 	}
 }

@@ -21,18 +21,19 @@ const (
 // checkSize reads the meta pages of the file and reports, as a [*FileError], that it has none or
 // that it is shorter than they say.
 func checkSize(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	// Before it is opened: opening a pipe would wait for whoever writes to it.
+	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
 	if !info.Mode().IsRegular() || info.Size() == 0 {
 		return &FileError{Path: path, Reason: NotDatabase, Err: errors.New("it is empty, or no regular file")}
 	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
 	meta, err := readMeta(f)
 	if err != nil {
 		return &FileError{Path: path, Reason: NotDatabase, Err: err}

@@ -45,6 +45,12 @@ func Open(path string, opts *Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !o.ReadOnly {
+		db = compactIfLarge(path, db, &o)
+		if err := upgradeIfOld(path, db); err != nil {
+			return nil, errors.Join(err, db.close())
+		}
+	}
 	s := newStore(path, hex.EncodeToString(boot[:]), db, &o)
 	err = s.view(func(t *tables) error {
 		var errAudit error
@@ -91,14 +97,7 @@ func openDatabase(path string, o *Options) (*database, error) {
 	if err := errors.Join(err, db.close()); err != nil {
 		return nil, err
 	}
-	if db, err = openBolt(path, o); err != nil {
-		return nil, err
-	}
-	db = compactIfLarge(path, db, o)
-	if err := upgradeIfOld(path, db); err != nil {
-		return nil, errors.Join(err, db.close())
-	}
-	return db, nil
+	return openBolt(path, o)
 }
 
 // upgradeIfOld makes a file of an older format one of this format, in one transaction.

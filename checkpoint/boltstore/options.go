@@ -35,6 +35,7 @@ type Options struct {
 	Random io.Reader
 
 	compactAbove int64 // free bytes; 0 means 64 MiB
+	initialMap   int   // bytes; 0 means 1 GiB
 }
 
 // withDefaults returns a copy in which every field is set.
@@ -50,6 +51,7 @@ func (o *Options) withDefaults() (Options, error) {
 	set.IdleFlush = cmp.Or(set.IdleFlush, 100*time.Millisecond)
 	set.Logger = cmp.Or(set.Logger, slog.Default())
 	set.compactAbove = cmp.Or(set.compactAbove, 64<<20)
+	set.initialMap = cmp.Or(set.initialMap, 1<<30)
 	if set.Random == nil {
 		set.Random = rand.Reader
 	}
@@ -67,7 +69,7 @@ func (o *Options) bolt() *bolt.Options {
 		NoFreelistSync: true,
 	}
 	if !o.ReadOnly && runtime.GOOS != "windows" && strconv.IntSize == 64 {
-		set.InitialMmapSize = 1 << 30
+		set.InitialMmapSize = o.initialMap
 	}
 	return set
 }

@@ -41,6 +41,8 @@ type Store struct {
 	saved   time.Time     // the floor that is in the file; the committer's own
 	close   func() error  // runs once
 
+	copyStep func() // for tests: called while a backup is in the middle of the file
+
 	// admit orders the checks of batches: it is held from the comparison of a batch with what is
 	// stored until what it writes can be seen by the next comparison, and never while the disk is
 	// waited for. It comes before mu.

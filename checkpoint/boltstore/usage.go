@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/crc32"
 
+	bolt "go.etcd.io/bbolt"
+
 	"github.com/parley-go/parley/checkpoint"
 )
 
@@ -121,6 +123,32 @@ func (t *tables) count() tally {
 		})
 	}
 	return y
+}
+
+// recount makes what is stored what records and rows amount to.
+func recount(tx *bolt.Tx) error {
+	t := &tables{tx: tx}
+	if t.usage() == nil {
+		return nil // a file of version 1 is counted when it is upgraded
+	}
+	name := []byte(tableNames[tableUsage])
+	if err := tx.DeleteBucket(name); err != nil {
+		return err
+	}
+	if _, err := tx.CreateBucket(name); err != nil {
+		return err
+	}
+	return (&tables{tx: tx}).putCount()
+}
+
+// putCount writes what records and rows amount to into the empty bucket of usages.
+func (t *tables) putCount() error {
+	for scope, u := range t.count() {
+		if err := t.putUsage(scope, u); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Usage implements [checkpoint.Store]. It sees lazy commits too, and may already see a commit that

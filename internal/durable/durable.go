@@ -2,17 +2,28 @@ package durable
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 )
 
-// CreateOnce makes the file at path with what fill writes to the path it is given: that of an empty
-// file beside it, of mode 0600, which fill has closed when it returns. It never replaces a file:
-// where there is one by that name, also because somebody else was first, CreateOnce returns nil.
-// The directory must exist. When CreateOnce returns nil, the file at path is whole and durable.
+// CreateOnce is CreateNew for those to whom another's file is as good: where there is one by that
+// name, also because somebody else was first, it returns nil.
 func CreateOnce(path string, fill func(temp string) error) error {
+	err := CreateNew(path, fill)
+	if errors.Is(err, errThere) {
+		return nil
+	}
+	return err
+}
+
+// CreateNew makes the file at path with what fill writes to the path it is given: that of an empty
+// file beside it, of mode 0600, which fill has closed when it returns. It never replaces a file:
+// where there is one by that name it returns fs.ErrExist. The directory must exist. When CreateNew
+// returns nil, the file at path is whole and durable.
+func CreateNew(path string, fill func(temp string) error) error {
 	temp, err := TempBeside(path)
 	if err != nil {
 		return err
@@ -24,16 +35,23 @@ func CreateOnce(path string, fill func(temp string) error) error {
 	if err := syncFile(temp); err != nil {
 		return err
 	}
-	if err := publish(temp, path); err != nil {
+	err = publish(temp, path)
+	if err != nil && !errors.Is(err, errThere) {
 		return err
 	}
-	return SyncName(path)
+	return errors.Join(err, SyncName(path))
 }
 
-// publish gives the file its name, unless there is one by that name, which is then as good.
+// errThere is what publish returns where there is a file by that name, and nothing else does.
+var errThere = fmt.Errorf("create file: %w", fs.ErrExist)
+
+// publish gives the file its name, unless there is one by that name.
 func publish(temp, path string) error {
 	err := os.Link(temp, path)
-	if err == nil || errors.Is(err, fs.ErrExist) {
+	if errors.Is(err, fs.ErrExist) {
+		return errThere
+	}
+	if err == nil {
 		return nil
 	}
 	return publishWithoutLinks(temp, path)
@@ -44,7 +62,7 @@ func publish(temp, path string) error {
 func publishWithoutLinks(temp, path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return nil
+		return errThere
 	}
 	if err != nil {
 		return err

@@ -51,6 +51,21 @@ func TestCreateOnce(t *testing.T) {
 	want(t, path, "first")
 }
 
+func TestCreateNew(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := durable.CreateNew(path, writing("first")); err != nil {
+		t.Fatal(err)
+	}
+	if err := durable.CreateNew(path, writing("second")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("got %v, want ErrExist", err)
+	}
+	want(t, path, "first")
+	// What fill says is not about the file itself.
+	if err := durable.CreateOnce(path, func(string) error { return fs.ErrExist }); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("got %v, want what fill returned", err)
+	}
+}
+
 // Of several who come at once one is first, and all of them find its file, whole.
 func TestCreateOnceTogether(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
@@ -99,8 +114,11 @@ func TestPublishWithoutLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(writing(content)(temp), durable.PublishWithoutLinks(temp, path)); err != nil {
+		if err := writing(content)(temp); err != nil {
 			t.Fatal(err)
+		}
+		if err := durable.PublishWithoutLinks(temp, path); errors.Is(err, fs.ErrExist) != (content == "second") {
+			t.Fatalf("%s: got %v", content, err)
 		}
 		if err := os.Remove(temp); (err == nil) != (content == "second") {
 			t.Errorf("temporary file of the %s: %v", content, err)
