@@ -140,6 +140,66 @@ func TestEveryTransitionLeavesAnEntry(t *testing.T) {
 	}
 }
 
+// R38: an event says which state was left, so that a host can count what is open and time attempts
+// without keeping anything of its own.
+func TestEventsSayWhatWasLeft(t *testing.T) {
+	clock := newClock()
+	seen := &observer{}
+	works := raw("works", func(ctx context.Context) (any, error) {
+		if _, err := interrupt.Ask(ctx, choose("a", "b")); err != nil {
+			return nil, err
+		}
+		clock.add(5 * time.Second)
+		return "done", nil
+	}, nil)
+	g := open(t, blindMem(), gate.Options{Tools: []*gate.Tool{works}, Now: clock.Now, Observer: seen, Retention: time.Hour})
+	c := call("works", `{}`)
+	c.StartID = "work"
+	mustAsk(t, g, c)
+	clock.add(time.Second)
+	c.Session = "s2"
+	p := mustAsk(t, g, c)
+	clock.add(time.Minute)
+	mustAnswer(t, g, p, `{"selectionIdx":0}`)
+	clock.add(time.Minute)
+	mustFinish(t, g, c, `"done"`)
+	fresh := call("works", `{}`)
+	answered := mustAsk(t, g, fresh)
+	mustAnswer(t, g, answered, `{"selectionIdx":0}`)
+	unanswered := mustAsk(t, g, fresh)
+	clock.add(10 * time.Minute)
+	for _, p := range []*gate.Prompt{answered, unanswered} {
+		mustFail(t, g, with(fresh, p, `{"selectionIdx":0}`), gate.ErrExpired)
+	}
+	var got []string
+	for _, e := range seen.events {
+		left := "nothing"
+		if e.Before != 0 {
+			left = fmt.Sprintf("%v after %v", e.Before, e.Entry.Time.Sub(e.Since))
+		}
+		got = append(got, fmt.Sprintf("%s: %s", e.Entry.Action, left))
+		if e.Since.IsZero() != (e.Before == 0) {
+			t.Errorf("%s: since %v", e.Entry.Action, e.Since)
+		}
+	}
+	want := []string{
+		"started: nothing",
+		"asked: started after 0s",
+		"rejoined: open after 1s",
+		"answered: open after 1m0s",
+		"claimed: answered after 1m0s",
+		"ended: running after 5s",
+		"asked: nothing",
+		"answered: open after 0s",
+		"asked: nothing",
+		"expired: answered after 10m0s",
+		"expired: open after 10m0s",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+}
+
 // R38: the trail is a stream that a host pages through, and holds nothing of what was said.
 func TestTrailIsAStream(t *testing.T) {
 	var effects counter

@@ -20,7 +20,18 @@ type Event struct {
 	// Entry is what the audit trail keeps: which interaction, what happened, by whom. Its Action
 	// tells events apart: [checkpoint.ActionAsked] for a question that is open, ActionAnswered,
 	// ActionEnded (finished where its Status is, else failed), ActionExpired, and the others.
+	//
+	// An attempt that ended is not the interaction's end where its tool recovers or repeats: an
+	// ActionRecovered can follow. Nothing follows an ActionExpired but the removal.
 	Entry checkpoint.Entry
+	// Before is the state that the interaction left, zero where there was no record. A question was
+	// open until now where it is [checkpoint.Open] and the entry's Status is another one, or the
+	// Action ActionRemoved.
+	Before checkpoint.Status
+	// Since is when the transition before this one was committed, zero where there was none or it
+	// cannot be told. Where Before is [checkpoint.Started] or Running, an attempt was claimed then,
+	// and this is what it came to.
+	Since time.Time
 	// Scope is the interaction's scope, in the host's words; empty where a sweep or somebody of
 	// another scope brought it about.
 	Scope string
@@ -43,7 +54,7 @@ func (g *Gate) change(from origin, prev, next *checkpoint.Interaction) (*change,
 	if err != nil {
 		return nil, err
 	}
-	c := &change{event: Event{Entry: entry(from, prev, next), Scope: from.scope}}
+	c := &change{event: Event{Entry: entry(from, prev, next), Before: prev.Status, Since: prev.Updated, Scope: from.scope}}
 	if last := next.Last(); last != nil {
 		c.event.Asked, c.event.Deadline = last.Asked, last.Deadline
 		for _, q := range last.Questions {

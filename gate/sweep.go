@@ -74,7 +74,7 @@ func (g *Gate) sweepUnread(ctx context.Context, record checkpoint.Record, now ti
 			g.remove(ctx, record, "", now)
 			return
 		}
-		prev := &checkpoint.Interaction{ID: record.ID, Revision: record.Revision, Claim: record.Claim}
+		prev := &checkpoint.Interaction{ID: record.ID, Revision: record.Revision, Status: record.Status, Claim: record.Claim}
 		g.note(ctx, sweeping, prev, buryUnread(record, now, g.tombstoneDue(now)))
 	})
 }
@@ -107,7 +107,7 @@ func (g *Gate) remove(ctx context.Context, record checkpoint.Record, tool string
 	err = g.store.Commit(context.WithoutCancel(ctx), batch)
 	switch {
 	case err == nil:
-		g.tell(ctx, Event{Entry: e})
+		g.tell(ctx, Event{Entry: e, Before: record.Status})
 	case !errors.As(err, &changed):
 		g.log.WarnContext(ctx, "sweep", "error", err)
 	}

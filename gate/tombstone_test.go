@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -114,7 +115,8 @@ func TestUnreadableStillExpires(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := newClock()
 			store := newMem()
-			g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Now: clock.Now, Retention: time.Hour})
+			seen := &observer{}
+			g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Now: clock.Now, Retention: time.Hour, Observer: seen})
 			c := call("deploy", `{"service":"api"}`)
 			c.StartID = startID
 			p := mustAsk(t, g, c)
@@ -134,6 +136,11 @@ func TestUnreadableStillExpires(t *testing.T) {
 			exists(true)
 			clock.add(time.Millisecond)
 			exists(false)
+			if !slices.ContainsFunc(seen.events, func(e gate.Event) bool {
+				return e.Entry.Interaction == p.Interaction && e.Entry.Action == checkpoint.ActionRemoved && e.Before == checkpoint.Open
+			}) {
+				t.Errorf("nobody is told that an open question is gone: %+v", seen.events)
+			}
 			if startID != "" {
 				mustFail(t, g, c, gate.ErrOutcomeUnknown)
 			}
