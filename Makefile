@@ -15,7 +15,7 @@ GO_TOOL := go tool -modfile=tools.mod
 
 .PHONY: help
 help: ## list the targets
-	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 .PHONY: demo
 demo: ## a tool that asks before it releases a service, in this terminal
@@ -40,8 +40,19 @@ modules: ## go.mod and go.sum are complete, and the modules are what go.sum says
 	go mod tidy -diff
 	go mod verify
 
+# Examples that are modules of their own, which ./... does not see. Each is named here: there may be other modules in the tree.
+EXAMPLES := examples/otel
+
+.PHONY: test-examples
+test-examples: ## vet, lint and test the examples that are modules of their own
+	@staticcheck=$$($(GO_TOOL) -n staticcheck) && for dir in $(EXAMPLES); do \
+		echo "in $$dir: go mod tidy -diff, go vet, staticcheck, go test"; \
+		( cd $$dir && { go mod tidy -diff || { echo "run go mod tidy in $$dir"; exit 1; }; } && \
+		go vet ./... && "$$staticcheck" ./... && go test $(RACE) -shuffle=on ./... ) || exit 1; \
+	done
+
 .PHONY: check
-check: lint modules test ## everything that CI checks
+check: lint modules test-examples test ## everything that CI checks
 
 # How often `make power` cuts the power in each of its tests. They are part of `make test` as well, with a few cuts each,
 # and are skipped there where this takes what the machine has not: Linux, root, loop devices, mkfs.ext4 (and mkfs.xfs).
