@@ -13,7 +13,8 @@ import (
 func lines(all metricdata.ResourceMetrics) []string {
 	var found []string
 	series := func(name string, set attribute.Set, value string) {
-		found = append(found, fmt.Sprintf("%s{%s} %s", name, strings.ReplaceAll(set.Encoded(attribute.DefaultEncoder()), "parley.", ""), value))
+		attributes := strings.ReplaceAll(set.Encoded(attribute.DefaultEncoder()), "parley.", "")
+		found = append(found, fmt.Sprintf("%s{%s} %s", name, attributes, value))
 	}
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {
