@@ -154,11 +154,12 @@ type sourcePackage struct {
 	tests   []*ast.File
 }
 
+// packages returns those of this module, by directory.
 func packages(t *testing.T) map[string]*sourcePackage {
 	t.Helper()
 	found := map[string]*sourcePackage{}
 	for _, name := range repositoryFiles(t) {
-		if path.Ext(name) != ".go" || strings.Contains(name, "testdata/") {
+		if path.Ext(name) != ".go" || strings.Contains(name, "testdata/") || nested(name) {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
