@@ -32,26 +32,25 @@ func (p langgraph) request(dir, op string, more map[string]any) map[string]any {
 	return request
 }
 
-func (p langgraph) cycles(_ context.Context, dir string, l load) (m measured, err error) {
+func (p langgraph) cycles(ctx context.Context, dir string, l load) (m measured, err error) {
 	parameters := map[string]any{
 		"callers": l.callers, "warmup": l.warmup.Milliseconds(), "duration": l.duration.Milliseconds(),
 	}
 	if l.count > 0 {
 		parameters["count"] = l.count
 	}
-	err = p.node.ask(p.request(dir, "cycles", parameters), &m)
+	err = p.node.ask(ctx, p.request(dir, "cycles", parameters), &m)
 	return m, err
 }
 
-func (p langgraph) second(_ context.Context, dir string, when occasion, trials int) (seen []trial, err error) {
-	err = p.node.ask(p.request(dir, "second", map[string]any{"when": when, "trials": trials}), &seen)
+func (p langgraph) second(ctx context.Context, dir string, when occasion, trials int) (seen []trial, err error) {
+	err = p.node.ask(ctx, p.request(dir, "second", map[string]any{"when": when, "trials": trials}), &seen)
 	return seen, err
 }
 
-// A node is the process. It is started by the first request; where it cannot be, every request says
-// why.
+// A node is the process. It is started by the first request, and ends with that one's context;
+// where it cannot be started, every request says why.
 type node struct {
-	ctx     context.Context // ends the process; a request has none, since it shares the process with the others
 	dir     string
 	start   sync.Once
 	missing error
@@ -62,7 +61,7 @@ type node struct {
 
 var errNotInstalled = errors.New("LangGraph is not installed: run make bench-peers, with npm on the machine")
 
-func (n *node) run() error {
+func (n *node) run(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(n.dir, "node_modules", "@langchain", "langgraph", "package.json")); err != nil {
 		return errNotInstalled
 	}
@@ -70,7 +69,7 @@ func (n *node) run() error {
 	if _, statErr := os.Stat(program); err != nil || statErr != nil {
 		program = "node"
 	}
-	cmd := exec.CommandContext(n.ctx, program, "--expose-gc", "peer.mjs")
+	cmd := exec.CommandContext(ctx, program, "--expose-gc", "peer.mjs")
 	cmd.Dir, cmd.Stderr = n.dir, os.Stderr
 	cmd.Env = append(os.Environ(), "NODE_ENV=production", "LANGSMITH_TRACING=false", "LANGCHAIN_TRACING_V2=false")
 	if n.in, err = cmd.StdinPipe(); err != nil {
@@ -89,8 +88,8 @@ func (n *node) run() error {
 }
 
 // ask sends one request and waits for its response. It is not for several goroutines at once.
-func (n *node) ask(request, response any) error {
-	n.start.Do(func() { n.missing = n.run() })
+func (n *node) ask(ctx context.Context, request, response any) error {
+	n.start.Do(func() { n.missing = n.run(ctx) })
 	if n.missing != nil {
 		return n.missing
 	}
@@ -119,8 +118,8 @@ func (n *node) ask(request, response any) error {
 }
 
 // versions names what is installed, by package; nothing where LangGraph is not.
-func (n *node) versions() (versions map[string]string) {
-	if n.ask(map[string]any{"op": "versions"}, &versions) != nil {
+func (n *node) versions(ctx context.Context) (versions map[string]string) {
+	if n.ask(ctx, map[string]any{"op": "versions"}, &versions) != nil {
 		return nil
 	}
 	return versions

@@ -75,7 +75,8 @@ func cycle(ctx context.Context, a asker) error {
 	return nil
 }
 
-// during lets that many callers do cycles until d is over, and finish those that they began.
+// during lets that many callers do cycles until d is over, and finish those that they began: one
+// each at least.
 func during(ctx context.Context, a asker, callers int, d time.Duration) (measured, error) {
 	var cycles atomic.Int64
 	failed := make(chan error, callers)
@@ -83,7 +84,7 @@ func during(ctx context.Context, a asker, callers int, d time.Duration) (measure
 	begin := time.Now()
 	for range callers {
 		wg.Go(func() {
-			for time.Since(begin) < d {
+			for more := true; more; more = time.Since(begin) < d {
 				if err := cycle(ctx, a); err != nil {
 					failed <- err
 					return

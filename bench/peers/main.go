@@ -56,7 +56,7 @@ func run() (err error) {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
-	n := &node{ctx: ctx, dir: f.langgraph}
+	n := &node{dir: f.langgraph}
 	defer func() {
 		if stopping := n.stop(); err == nil {
 			err = stopping
@@ -125,14 +125,14 @@ func (f flags) compare(ctx context.Context, rows []*row, n *node) error {
 		}
 		r.syncs = syncs
 	}
-	f.writeHead(begin, busy, probes, n)
+	f.writeHead(ctx, begin, busy, probes, n)
 	return writeTable(os.Stdout, f.plan, rows)
 }
 
-func (f flags) writeHead(begin time.Time, busy string, probes []float64, n *node) {
+func (f flags) writeHead(ctx context.Context, begin time.Time, busy string, probes []float64, n *node) {
 	fmt.Printf("%s, %s/%s, %d CPUs, load average %s before and %s after, took %v.\n", begin.Format(time.DateOnly),
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), busy, load1(), time.Since(begin).Round(time.Second))
-	fmt.Printf("%s.\n", strings.Join(f.versions(n), ", "))
+	fmt.Printf("%s.\n", strings.Join(f.versions(ctx, n), ", "))
 	fmt.Printf("Medians of %d rounds of %v each; in parentheses the ratio to the fdatasyncs a second that a probe made right before.\n",
 		f.rounds, f.duration)
 	fmt.Printf("The probe: median %.0f, from %.0f to %.0f. Second answers: %d questions for each way.\n\n",
@@ -151,7 +151,7 @@ func load1() string {
 }
 
 // versions names what was measured, as the build and the installed packages say.
-func (f flags) versions(n *node) []string {
+func (f flags) versions(ctx context.Context, n *node) []string {
 	versions := []string{"parley " + f.parley, strings.Replace(runtime.Version(), "go", "Go ", 1)}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, module := range info.Deps {
@@ -161,7 +161,7 @@ func (f flags) versions(n *node) []string {
 			}
 		}
 	}
-	packages := n.versions()
+	packages := n.versions(ctx)
 	for _, name := range slices.Sorted(maps.Keys(packages)) {
 		versions = append(versions, name+" "+packages[name])
 	}

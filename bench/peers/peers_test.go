@@ -52,7 +52,7 @@ func TestWholeRun(t *testing.T) {
 		callers: []int{1, 8}, rounds: 2, trials: 3, warmup: time.Millisecond, duration: 20 * time.Millisecond, probe: time.Millisecond,
 		dir: t.TempDir(),
 	}
-	rows := peers(&node{ctx: t.Context(), dir: t.TempDir()})
+	rows := peers(&node{dir: t.TempDir()})
 	probes, err := p.run(t.Context(), rows)
 	if err != nil {
 		t.Fatal(err)
