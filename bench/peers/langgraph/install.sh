@@ -7,7 +7,7 @@ cd "$(dirname "$0")"
 
 say() { echo "bench-peers: $*" >&2; }
 
-if [ node_modules/.installed -nt package-lock.json ]; then exit 0; fi
+if cmp -s package-lock.json node_modules/.installed; then exit 0; fi
 if ! command -v npm > /dev/null; then
 	say "there is no npm, so LangGraph JS cannot be installed"
 	exit 1
@@ -32,4 +32,4 @@ if ! npm explore better-sqlite3 -- node-gyp rebuild --release --loglevel=error >
 	say "SQLite for Node.js could not be compiled; that needs a C++ compiler, make and Python"
 	exit 1
 fi
-touch node_modules/.installed
+cp package-lock.json node_modules/.installed
