@@ -71,6 +71,16 @@ BENCHCOUNT ?= 3
 bench: ## whole interactions beside their floors, in one run
 	go test -run '^$$' -bench . -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./bench
 
+# PEERSFLAGS are flags of the program; -help lists them.
+PEERSFLAGS ?=
+
+# A peer that cannot be installed is skipped, with its reason, and the others are measured. What is installed goes
+# into bench/peers/langgraph/node_modules, the stores into bench/peers/scratch-*; git ignores both.
+.PHONY: bench-peers
+bench-peers: ## beside LangGraph JS and eino, in one run; npm installs the former
+	@bench/peers/langgraph/install.sh || echo "bench-peers: going on with what is there" >&2
+	@cd bench/peers && go vet ./... && go run . -parley "$$(git describe --always --dirty 2> /dev/null || echo 'of this tree')" $(PEERSFLAGS)
+
 # Each target is fuzzed on its own, as go test wants it. Inputs that fail are written to testdata/fuzz: commit them.
 .PHONY: fuzz
 fuzz: ## every fuzz target, FUZZTIME (10s) each
