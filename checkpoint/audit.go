@@ -12,8 +12,8 @@ import (
 // An Entry is one entry of the audit trail: who did what with which interaction, and nothing of
 // what was said (R38). It holds no arguments, no answers and no token, and is not encrypted.
 type Entry struct {
-	Time        time.Time `json:"time"` // UTC, in whole milliseconds
-	Interaction ID        `json:"interaction"`
+	Time        time.Time `json:"time"`        // UTC, in whole milliseconds
+	Interaction ID        `json:"interaction"` // of the decision, where the status is that of one
 	Action      Action    `json:"action"`
 	Status      Status    `json:"status"` // the interaction's state after it
 	Round       int       `json:"round,omitempty"`
@@ -23,6 +23,8 @@ type Entry struct {
 	By          string    `json:"by,omitempty"`   // who answered, in the host's words
 	Face        string    `json:"face,omitempty"` // by which face
 	Code        string    `json:"code,omitempty"` // how an attempt ended, where it was not success
+	// Remembered is set where nobody was asked: remembered decisions answered.
+	Remembered bool `json:"remembered,omitempty"`
 }
 
 // An Action is what an audit entry tells of.

@@ -25,9 +25,9 @@ type DecodeError struct {
 
 func (e *DecodeError) Error() string {
 	if e.Err == nil {
-		return fmt.Sprintf("read interaction %s: %s", e.ID, e.Reason)
+		return fmt.Sprintf("read record %s: %s", e.ID, e.Reason)
 	}
-	return fmt.Sprintf("read interaction %s: %s: %v", e.ID, e.Reason, e.Err)
+	return fmt.Sprintf("read record %s: %s: %v", e.ID, e.Reason, e.Err)
 }
 
 // Unwrap returns the error of the decoder, if there was one.

@@ -47,6 +47,9 @@ type Question struct {
 	Body    json.RawMessage `json:"body"`            // as shown, unless Shown is
 	Digest  Hash            `json:"digest"`          // of what the handler raised
 	Shown   *Shown          `json:"shown,omitempty"` // what the type presents in its place; nil: nothing
+	// Remember says what an answer of an always kind is remembered for, as it was shown; nil: the
+	// question has no such option.
+	Remember *Remember `json:"remember,omitempty"`
 }
 
 // Shown is a question of one of the four kinds that a person is shown in place of another. The
@@ -73,6 +76,9 @@ type Answer struct {
 	By        string            `json:"by,omitempty"`        // who, in the host's words
 	Face      string            `json:"face,omitempty"`      // through which face
 	Elsewhere bool              `json:"elsewhere,omitempty"` // by another road than the caller's
+	// Remembered are the decisions that answered, one per question; empty: a person did now. By and
+	// Face are then those of the decisions, where all have the same.
+	Remembered []ID `json:"remembered,omitempty"`
 }
 
 // An Ending is how an attempt ended. Code is empty for success; Result is kept only where the tool
@@ -120,6 +126,8 @@ func (in *Interaction) contradiction() string {
 			return "a round without its answer"
 		case round.Answer != nil && len(round.Answer.Payloads) != len(round.Questions):
 			return "an answer that is not to the questions of its round"
+		case round.Answer != nil && len(round.Answer.Remembered) > 0 && len(round.Answer.Remembered) != len(round.Questions):
+			return "decisions that are not on the questions of their round"
 		}
 	}
 	if (in.Status == Tombstone) != (in.Remains != nil) {

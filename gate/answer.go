@@ -268,13 +268,21 @@ func (f *Face) answer(ctx context.Context, a AnswerRequest) error {
 	if g.opts.ReadOnly {
 		return readOnly()
 	}
-	room, e := g.reserve(ctx, in.Scope, checkpoint.Usage{Bytes: answerSize(answer)})
+	decisions, e := g.toRemember(ctx, in, m.next, who)
+	if e != nil {
+		return e
+	}
+	room, e := g.reserve(ctx, in.Scope, checkpoint.Usage{Bytes: answerSize(answer) + decisionsSize(decisions)})
 	if e != nil {
 		e.StillOpen = true
 		return e.on(in.ID)
 	}
 	defer room.release()
-	switch v, err := g.commit(ctx, from, in, m.next); v {
+	kept, err := g.keep(ctx, from, decisions, now)
+	if err != nil {
+		return err
+	}
+	switch v, err := g.commit(ctx, from, in, m.next, kept); v {
 	case applied:
 		return nil
 	case conflict:

@@ -24,7 +24,7 @@ func entry(from origin, prev, next *checkpoint.Interaction) checkpoint.Entry {
 	}
 	switch e.Action {
 	case checkpoint.ActionAnswered:
-		e.By = next.Last().Answer.By
+		e.By, e.Remembered = next.Last().Answer.By, len(next.Last().Answer.Remembered) > 0
 	case checkpoint.ActionEnded:
 		e.Code = next.Ending.Code
 	case checkpoint.ActionRemoved:
@@ -49,7 +49,7 @@ func action(prev, next *checkpoint.Interaction) checkpoint.Action {
 		return checkpoint.ActionAnswered
 	case checkpoint.Running:
 		switch {
-		case answeredRounds(prev) < answeredRounds(next): // N1
+		case answeredRounds(prev) < answeredRounds(next): // N1, H9
 			return checkpoint.ActionAnswered
 		case prev.Status == checkpoint.Answered: // N2
 			return checkpoint.ActionClaimed

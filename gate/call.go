@@ -84,6 +84,10 @@ type Question struct {
 	// PresentedBy is the name of the application's own type that presents itself as this question;
 	// empty: the question is shown as it was raised. The answer is to this question all the same.
 	PresentedBy string `json:"presentedBy,omitempty"`
+	// Remember is set where the question has options of an always kind, and says what such an
+	// answer is remembered for and how long (R19). A face puts it into words beside the options:
+	// where it is [checkpoint.Remember.Widened], the answer is for calls with other arguments, too.
+	Remember *checkpoint.Remember `json:"remember,omitempty"`
 }
 
 // Interrupt returns the question as a value of its registered type, read from an older version

@@ -129,6 +129,15 @@ func (g *Gate) room(ctx context.Context, all, own checkpoint.Usage, scope checkp
 	return nil
 }
 
+// extend reserves more, in the same reservation.
+func (r *reservation) extend(ctx context.Context, need checkpoint.Usage) *Error {
+	more, e := r.gate.reserve(ctx, r.scope, need)
+	if e == nil {
+		r.held = plus(r.held, more.held)
+	}
+	return e
+}
+
 // counted gives back the interaction that was reserved: the store counts it from now on.
 func (r *reservation) counted() {
 	counted := checkpoint.Usage{Active: r.held.Active}

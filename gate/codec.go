@@ -45,6 +45,36 @@ func (v *vault) decode(record checkpoint.Record) (*checkpoint.Interaction, error
 	return checkpoint.Decode(record)
 }
 
+// encodeDecision makes the record of a remembered decision, as this gate's store keeps it.
+func (g *Gate) encodeDecision(d *checkpoint.Decision) (checkpoint.Record, error) {
+	return g.vault.encodeDecision(d)
+}
+
+// decodeDecision reads such a record. Its error is a [*checkpoint.DecodeError].
+func (g *Gate) decodeDecision(record checkpoint.Record) (*checkpoint.Decision, error) {
+	return g.vault.decodeDecision(record)
+}
+
+const kindDecision = "decision"
+
+func (v *vault) encodeDecision(d *checkpoint.Decision) (checkpoint.Record, error) {
+	record, err := checkpoint.EncodeDecision(d)
+	if err != nil {
+		return record, err
+	}
+	record.Data, err = v.seal(sealPlace{kind: kindDecision, id: d.ID, revision: d.Revision}, record.Data)
+	return record, err
+}
+
+func (v *vault) decodeDecision(record checkpoint.Record) (*checkpoint.Decision, error) {
+	data, err := v.open(sealPlace{kind: kindDecision, id: record.ID, revision: record.Revision}, record.Data)
+	if err != nil {
+		return nil, &checkpoint.DecodeError{ID: record.ID, Reason: "sealed data", Err: err}
+	}
+	record.Data = data
+	return checkpoint.DecodeDecision(record)
+}
+
 // errNoIndexKey: a ledger's meta data does not hold what it should.
 var errNoIndexKey = errors.New("its meta data is not of version 1")
 

@@ -24,22 +24,24 @@ const (
 // commitTimeout bounds a commit that never returns, and the reading back after it.
 const commitTimeout = 30 * time.Second
 
-// commit writes next where prev is what the store holds, durably.
-func (g *Gate) commit(ctx context.Context, from origin, prev, next *checkpoint.Interaction) (verdict, error) {
+// commit writes next where prev is what the store holds, with what it does to decisions, durably.
+func (g *Gate) commit(ctx context.Context, from origin, prev, next *checkpoint.Interaction, p *precedents) (verdict, error) {
 	c, err := g.change(from, prev, next)
 	if err != nil {
 		return rejected, err
 	}
+	p.addTo(c)
 	return g.write(ctx, c, conflict)
 }
 
 // commitTwice is commit, once more where the outcome is unknown: the same batch is the same batch.
 // A conflict of the second one can be with the first.
-func (g *Gate) commitTwice(ctx context.Context, from origin, prev, next *checkpoint.Interaction) (verdict, error) {
+func (g *Gate) commitTwice(ctx context.Context, from origin, prev, next *checkpoint.Interaction, p *precedents) (verdict, error) {
 	c, err := g.change(from, prev, next)
 	if err != nil {
 		return rejected, err
 	}
+	p.addTo(c)
 	v, err := g.write(ctx, c, conflict)
 	if v == unknown {
 		v, err = g.write(ctx, c, unknown)
@@ -47,13 +49,17 @@ func (g *Gate) commitTwice(ctx context.Context, from origin, prev, next *checkpo
 	return v, err
 }
 
-// write commits a batch of one put. What its outcome is, where the store does not tell, is settled
-// by reading back (R25); unread is what a conflict is taken for where nothing can be read back. The
-// caller's context does not break a commit off: half of one is no state to be in.
+// write commits a batch whose first put is an interaction's. What its outcome is, where the store
+// does not tell, is settled by reading back (R25); unread is what a conflict is taken for where
+// nothing can be read back. The caller's context does not break a commit off: half of one is no
+// state to be in.
 func (g *Gate) write(ctx context.Context, c *change, unread verdict) (verdict, error) {
 	v, err := g.tryWrite(context.WithoutCancel(ctx), c.batch, unread)
 	if v == applied {
 		g.tell(ctx, c.event)
+		for _, e := range c.decisions {
+			g.tell(ctx, e)
+		}
 	}
 	return v, err
 }

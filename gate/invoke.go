@@ -170,18 +170,26 @@ func (r *request) perform(ctx context.Context, in *checkpoint.Interaction, m mov
 	if missing := r.missing(); m.then == runHandler && missing != "" {
 		return Outcome{}, r.needsPerson(missing)
 	}
-	if err := r.authorize(ctx, recorded, m.then == runRecovery); err != nil {
-		return Outcome{}, err
+	who := Answerer{Scope: r.call.Scope, SameScope: true, Face: r.name, Interaction: in.ID, Tool: in.Tool}
+	decisions, e := r.gate.toRemember(ctx, in, m.next, who)
+	if e != nil {
+		return Outcome{}, e
+	}
+	if e := r.authorize(ctx, recorded, m.then == runRecovery); e != nil {
+		return Outcome{}, e.on(in.ID)
 	}
 	if m.then == runHandler { // recovery uses what is retained
-		room, e := r.gate.reserve(ctx, r.scope, r.nextRound(recorded))
+		need := r.nextRound(recorded)
+		need.Bytes += decisionsSize(decisions)
+		room, e := r.gate.reserve(ctx, r.scope, need)
 		if e != nil {
 			return Outcome{}, e.on(in.ID)
 		}
 		defer room.release()
+		r.room = room
 	}
 	if m.next != nil {
-		if err := r.record(ctx, in, m.next); err != nil {
+		if err := r.record(ctx, in, m.next, decisions); err != nil {
 			return Outcome{}, err
 		}
 	}
@@ -197,7 +205,7 @@ func (r *request) perform(ctx context.Context, in *checkpoint.Interaction, m mov
 }
 
 // record is check 9: once more the shutdown and the deadline, then the one commit.
-func (r *request) record(ctx context.Context, in, next *checkpoint.Interaction) error {
+func (r *request) record(ctx context.Context, in, next *checkpoint.Interaction, decisions []*checkpoint.Decision) error {
 	g := r.gate
 	if g.opts.ReadOnly {
 		return readOnly()
@@ -205,10 +213,15 @@ func (r *request) record(ctx context.Context, in, next *checkpoint.Interaction) 
 	if r.closing() {
 		return closing()
 	}
-	if now := g.now(); waiting(in.Status) && overdue(in, 0, now) {
+	now := g.now()
+	if waiting(in.Status) && overdue(in, 0, now) {
 		return g.expired(ctx, r.origin(), in, now, r.call.StartID)
 	}
-	switch v, err := g.commit(ctx, r.origin(), in, next); v {
+	kept, err := g.keep(ctx, r.origin(), decisions, now)
+	if err != nil {
+		return err
+	}
+	switch v, err := g.commit(ctx, r.origin(), in, next, kept); v {
 	case applied:
 		return nil
 	case conflict:
@@ -236,24 +249,25 @@ func (r *request) fresh(ctx context.Context) (Outcome, error) {
 		ID: id, Scope: r.scope, Start: r.start, Join: r.join, Tool: r.tool.name, ToolRevision: r.tool.opts.Revision, Arguments: r.args,
 		Created: now,
 	}
-	if err := r.authorize(ctx, in, false); err != nil {
-		return Outcome{}, err
+	if e := r.authorize(ctx, in, false); e != nil {
+		return Outcome{}, e
 	}
 	room, e := g.reserve(ctx, r.scope, r.newInteraction())
 	if e != nil {
 		return Outcome{}, e
 	}
 	defer room.release()
-	if r.start.IsZero() { // F1
-		return r.run(ctx, in, false)
-	}
-	release, ok := g.claims.hold(id)
+	r.room = room
+	release, ok := g.claims.hold(id) // for F1, too: H9 claims what it creates
 	if !ok {
 		return Outcome{}, busy(id)
 	}
 	defer release()
+	if r.start.IsZero() { // F1
+		return r.run(ctx, in, false)
+	}
 	m := start(in, arrival{owner: g.member.Owner(), now: now, lookAgain: now.Add(r.patience())}) // F2
-	if err := r.record(ctx, in, m.next); err != nil {                                            // errRestart: F3
+	if err := r.record(ctx, in, m.next, nil); err != nil {                                       // errRestart: F3
 		return Outcome{}, err
 	}
 	room.counted()
@@ -268,7 +282,7 @@ func (r *request) missing() interrupt.Facility {
 }
 
 // authorize is check 8.
-func (r *request) authorize(ctx context.Context, in *checkpoint.Interaction, recovery bool) error {
+func (r *request) authorize(ctx context.Context, in *checkpoint.Interaction, recovery bool) *Error {
 	if r.tool.opts.Authorize == nil {
 		return nil
 	}
@@ -278,12 +292,13 @@ func (r *request) authorize(ctx context.Context, in *checkpoint.Interaction, rec
 	}
 	if e.Round > 0 {
 		round := &in.Rounds[e.Round-1]
+		e.Remembered = len(round.Answer.Remembered) > 0
 		for i, q := range round.Questions {
 			e.Answers[q.ID] = bytes.Clone(round.Answer.Payloads[i])
 		}
 	}
 	if err := safely(func() error { return r.tool.opts.Authorize(ctx, e) }); err != nil {
-		return fail(ErrUnauthorized, "tool %q is not authorized", in.Tool).because(hideInterrupts(err)).on(in.ID)
+		return fail(ErrUnauthorized, "tool %q is not authorized", in.Tool).because(hideInterrupts(err))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/parley-go/parley/checkpoint"
@@ -74,22 +75,30 @@ func (f *Face) List(ctx context.Context, q ListQuery) (ListPage, error) {
 	case !q.AllScopes:
 		return ListPage{}, fail(ErrUnauthorized, "the host names no scope")
 	}
+	if slices.Contains(q.Statuses, checkpoint.Remembered) {
+		return ListPage{}, fail(ErrInvalidArguments, "list: decisions are no interactions, and have a list of their own")
+	}
 	if len(query.Statuses) == 0 {
 		query.Statuses = []checkpoint.Status{checkpoint.Started, checkpoint.Open, checkpoint.Answered, checkpoint.Running}
 	}
 	g.sweep(ctx)
 	page, err := g.store.List(ctx, query)
-	if errors.Is(err, checkpoint.ErrInvalidQuery) {
-		return ListPage{}, fail(ErrInvalidArguments, "the limit is negative, or the position is not from a page of this list").because(err)
-	}
 	if err != nil {
-		return ListPage{}, unavailable(err)
+		return ListPage{}, notListed(err)
 	}
 	list := ListPage{Next: page.Next}
 	for _, record := range page.Records {
 		list.Interactions = append(list.Interactions, g.summary(record))
 	}
 	return list, nil
+}
+
+// notListed is why a store returned no page.
+func notListed(err error) *Error {
+	if errors.Is(err, checkpoint.ErrInvalidQuery) {
+		return fail(ErrInvalidArguments, "the limit is negative, or the position is not from a page of this list").because(err)
+	}
+	return unavailable(err)
 }
 
 // Inspect returns where the interaction of a start ID stands (V1), or ErrStartUnknown. Nothing runs
@@ -133,7 +142,10 @@ func (f *Face) InspectID(ctx context.Context, scope string, id checkpoint.ID) (S
 	defer done()
 	g := f.gate
 	record, err := g.store.Load(ctx, id)
-	if errors.Is(err, checkpoint.ErrNotFound) || err == nil && record.Scope != g.hash("scope", scope) {
+	if err == nil && (record.Scope != g.hash("scope", scope) || isDecision(record)) {
+		err = checkpoint.ErrNotFound
+	}
+	if errors.Is(err, checkpoint.ErrNotFound) {
 		return Summary{}, fail(ErrInvalidContinuation, "there is no such interaction")
 	}
 	if err != nil {
@@ -150,8 +162,8 @@ func (g *Gate) summary(record checkpoint.Record) Summary {
 		return Summary{ID: record.ID, Status: record.Status, Problem: err}
 	}
 	s := Summary{
-		ID: in.ID, Status: in.Status, Tool: in.Tool, Arguments: shown(in, g.tools[in.Tool]), Created: in.Created, Updated: in.Updated,
-		Attempts: int(in.Claim.Attempt),
+		ID: in.ID, Status: in.Status, Tool: in.Tool, Arguments: masking(in.Arguments, g.tools[in.Tool]),
+		Created: in.Created, Updated: in.Updated, Attempts: int(in.Claim.Attempt),
 	}
 	if len(in.Rounds) > 0 {
 		s.Prompt = g.prompt(in, g.tools[in.Tool])

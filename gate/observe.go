@@ -44,8 +44,9 @@ type Event struct {
 
 // A change is a batch with what is told of it when it is applied.
 type change struct {
-	batch *checkpoint.Batch
-	event Event
+	batch     *checkpoint.Batch
+	event     Event
+	decisions []Event // what becomes of decisions by it
 }
 
 // change makes the write of next, where prev is what the store holds.

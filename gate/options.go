@@ -34,6 +34,10 @@ type Options struct {
 	// AuthorizeAnswer decides on an answer that comes by another road than the caller's. Default:
 	// only the interaction's own scope may answer.
 	AuthorizeAnswer func(ctx context.Context, a Answerer) error
+	// AuthorizeRemember decides on its own whether an answer of an always kind may be remembered,
+	// by whichever road it came (R19). An error refuses the answer with ErrUnauthorized and leaves
+	// the question open. Default: only answers from the interaction's own scope.
+	AuthorizeRemember func(ctx context.Context, r Remembering) error
 	// Lifetime is how long an interaction can wait for people, counted from its first prompt.
 	// Default: ten minutes; NoExpiry: for ever.
 	Lifetime time.Duration
@@ -153,6 +157,9 @@ func (o *Options) complete() (*Options, error) {
 	}
 	if c.AuthorizeAnswer == nil {
 		c.AuthorizeAnswer = ownScopeOnly
+	}
+	if c.AuthorizeRemember == nil {
+		c.AuthorizeRemember = ownScopeRemembers
 	}
 	return &c, c.validate()
 }

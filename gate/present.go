@@ -32,12 +32,12 @@ func (r *request) present(question *checkpoint.Question, q interrupt.Interrupt, 
 	switch {
 	case err != nil:
 	case shown == nil:
-		question.Body, err = r.shownBody(q, body)
+		question.Body, err = r.shownBody(question, q, body)
 	default:
 		var compact bytes.Buffer
 		if err = json.Compact(&compact, body); err == nil {
 			question.Body = compact.Bytes()
-			question.Shown.Body, err = r.shownBody(shown, question.Shown.Body)
+			question.Shown.Body, err = r.shownBody(question, shown, question.Shown.Body)
 		}
 	}
 	if err != nil {
@@ -51,6 +51,10 @@ func sizeOf(q checkpoint.Question) int {
 	size := len(q.ID) + len(q.Type) + len(q.Body)
 	if q.Shown != nil {
 		size += len(q.Shown.Type) + len(q.Shown.Body)
+	}
+	if q.Remember != nil {
+		said, _ := canon.Marshal(q.Remember) // of words and a number: it can always be written
+		size += len(`,"remember":`) + len(said)
 	}
 	return size
 }
@@ -75,7 +79,12 @@ func showQuestion(q checkpoint.Question) Question {
 	if q.Shown != nil {
 		return Question{ID: q.ID, Type: q.Shown.Type, Body: bytes.Clone(q.Shown.Body), PresentedBy: q.Type}
 	}
-	return Question{ID: q.ID, Type: q.Type, Version: q.Version, Body: bytes.Clone(q.Body)}
+	shown := Question{ID: q.ID, Type: q.Type, Version: q.Version, Body: bytes.Clone(q.Body)}
+	if q.Remember != nil {
+		remember := copied(*q.Remember)
+		shown.Remember = &remember
+	}
+	return shown
 }
 
 // facility is what a host needs to show the question.

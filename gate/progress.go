@@ -18,7 +18,9 @@ const progressInterval = 100 * time.Millisecond
 const maxProgressErrors = 8
 
 // A Progress takes the progress of a call, for its host (R35). Each run of a handler is a sequence
-// of its own, also where calls share a Progress. It must not be copied after its first use.
+// of its own, also where calls share a Progress; where a call has several runs, because remembered
+// decisions answered in between, what a later one says again is left out. It must not be copied
+// after its first use.
 type Progress struct {
 	// Sink is given an update in the goroutine of the handler that reports it, which waits: one at
 	// a time in each call, at most one per 100 ms, never less completed than before. The update is
@@ -62,6 +64,7 @@ type reports struct {
 	mu        sync.Mutex // guards what follows
 	closed    bool
 	completed float64       // of the latest valid update, delivered or not
+	floor     float64       // of an earlier run of the same call: what is less is not delivered
 	next      time.Time     // before this, nothing is delivered
 	running   chan struct{} // closed when the delivery that is running has ended; nil: none runs
 }
@@ -72,7 +75,10 @@ func (r *request) takeReports(run *resume.Run) *reports {
 	if s.host != nil {
 		s.sink = s.host.Sink
 	}
-	run.Report = s.take
+	if former := r.reports; former != nil { // it is closed, and changes no more
+		s.floor, s.next = max(former.floor, former.completed), former.next
+	}
+	run.Report, r.reports = s.take, s
 	return s
 }
 
@@ -121,7 +127,7 @@ func (s *reports) admit(u interrupt.Update) (admitted bool, running chan struct{
 		return true, nil
 	}
 	s.completed = u.Completed
-	if s.sink == nil || s.running != nil || now.Before(s.next) {
+	if s.sink == nil || s.running != nil || now.Before(s.next) || u.Completed < s.floor {
 		return true, nil
 	}
 	s.running = make(chan struct{})

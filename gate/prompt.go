@@ -109,28 +109,34 @@ func (r *request) makeQuestion(s interrupt.Question, keys map[string]bool) (chec
 	return question, r.present(&question, q, s.Body)
 }
 
-// shownBody checks and filters what a person is to be shown.
-func (r *request) shownBody(q interrupt.Interrupt, body []byte) (_ json.RawMessage, err error) {
+// shownBody checks and filters what a person is to be shown for the question.
+func (r *request) shownBody(question *checkpoint.Question, q interrupt.Interrupt, body []byte) (_ json.RawMessage, err error) {
 	if n, most := options(q), r.gate.opts.Limits.Options; n > most {
 		reason := fmt.Sprintf("has %d options, the limit is %d", n, most)
 		return nil, &interrupt.QuestionError{Type: q.TypeName(), Path: "/options", Reason: reason}
 	}
-	if permission, ok := q.(*interrupt.ToolPermissionInterrupt); ok {
-		if body, err = onceOnly(permission); err != nil {
-			return nil, err
-		}
+	permission, ok := q.(*interrupt.ToolPermissionInterrupt)
+	switch {
+	case !ok:
+	case question.Shown != nil: // a decision answers no other type than a permission (R19)
+		body, err = onceOnly(permission)
+	default:
+		body, question.Remember, err = r.tool.permission(permission)
+	}
+	if err != nil {
+		return nil, err
 	}
 	var compact bytes.Buffer
 	err = json.Compact(&compact, body)
 	return compact.Bytes(), err
 }
 
-// onceOnly leaves out the options that would have to be remembered: decisions are not remembered
-// here, and an "always" that is asked again tomorrow is a lie (R9).
+// onceOnly leaves out the options that would have to be remembered: decisions on this tool are not,
+// and an "always" that is asked again tomorrow is a lie (R9).
 func onceOnly(p *interrupt.ToolPermissionInterrupt) ([]byte, error) {
 	once := interrupt.ToolPermissionInterrupt{ToolName: p.ToolName, Title: p.Title}
 	once.Options = slices.DeleteFunc(slices.Clone(p.Options), func(o interrupt.PermissionOption) bool {
-		return o.Kind == interrupt.PermissionAllowAlways || o.Kind == interrupt.PermissionRejectAlways
+		return always(o.Kind)
 	})
 	if len(once.Options) == 0 {
 		return nil, &interrupt.QuestionError{
@@ -207,6 +213,7 @@ func promptDigest(in *checkpoint.Interaction, questions []checkpoint.Question) c
 		frame(h, q.Body)
 		frame(h, q.Digest[:])
 		frameShown(h, q)
+		frameRemember(h, q.Remember)
 	}
 	return checkpoint.Hash(h.Sum(nil))
 }
@@ -239,7 +246,7 @@ func (r *request) prompts(prompt *Prompt, outOfBand bool) Outcome {
 // not have it.
 func (g *Gate) prompt(in *checkpoint.Interaction, tool *Tool) *Prompt {
 	last := in.Last()
-	p := &Prompt{Interaction: in.ID, Round: len(in.Rounds), Tool: in.Tool, Arguments: shown(in, tool), Expires: last.Deadline}
+	p := &Prompt{Interaction: in.ID, Round: len(in.Rounds), Tool: in.Tool, Arguments: masking(in.Arguments, tool), Expires: last.Deadline}
 	if tool != nil {
 		p.Title = tool.opts.Title
 	}
@@ -249,13 +256,13 @@ func (g *Gate) prompt(in *checkpoint.Interaction, tool *Tool) *Prompt {
 	return p
 }
 
-// shown are the arguments as a person may see them. Where the tool is not known, nor is which of
+// masking are the arguments as a person may see them. Where the tool is not known, nor is which of
 // them are to be hidden: all are.
-func shown(in *checkpoint.Interaction, tool *Tool) json.RawMessage {
+func masking(arguments json.RawMessage, tool *Tool) json.RawMessage {
 	if tool == nil {
 		return json.RawMessage(masked)
 	}
-	return mask(in.Arguments, tool.opts.Mask)
+	return mask(arguments, tool.opts.Mask)
 }
 
 // mask replaces the named members of the arguments. Their digest, and what the tool runs with,

@@ -172,6 +172,14 @@ func (r *reencryption) held(ctx context.Context, record checkpoint.Record) (bool
 
 // reseal returns the record's next revision, which differs in nothing else.
 func (r *reencryption) reseal(old checkpoint.Record) (checkpoint.Record, error) {
+	if isDecision(old) {
+		d, err := r.source(old.Data).decodeDecision(old)
+		if err != nil {
+			return checkpoint.Record{}, err
+		}
+		d.Revision++
+		return r.vault.encodeDecision(d)
+	}
 	in, err := r.source(old.Data).decode(old)
 	if err != nil {
 		return checkpoint.Record{}, err

@@ -24,6 +24,11 @@ type request struct {
 	sess  checkpoint.Hash
 	start checkpoint.Hash // zero: no start ID
 	join  checkpoint.Hash // zero: the call joins nothing
+
+	// room is what the request has reserved, from when a handler is to run; reports takes the
+	// progress of its latest run.
+	room    *reservation
+	reports *reports
 }
 
 // origin is what the audit trail keeps of where the request came from.
@@ -258,6 +263,9 @@ func startID(in *checkpoint.Interaction) checkpoint.Hash {
 
 func (g *Gate) load(ctx context.Context, id checkpoint.ID) (*checkpoint.Interaction, error) {
 	record, err := g.store.Load(ctx, id)
+	if err == nil && isDecision(record) {
+		err = checkpoint.ErrNotFound
+	}
 	if errors.Is(err, checkpoint.ErrNotFound) {
 		return nil, err
 	}

@@ -23,13 +23,38 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// run runs the handler under the claim and records what came of it: rows H1 to H8. in is not
-// recorded yet where its revision is 0.
+// run runs the handler under the claim, again for every round that remembered decisions answered
+// (H9), until it ends or somebody has to be asked. in is not recorded yet where its revision is 0.
 func (r *request) run(ctx context.Context, in *checkpoint.Interaction, recovery bool) (Outcome, error) {
+	for {
+		next, outcome, err := r.attempt(ctx, in, recovery)
+		if next == nil {
+			return outcome, err
+		}
+		in = next
+	}
+}
+
+// attempt is one run of the handler, and records what came of it: rows H1 to H9. Where it returns a
+// record there is another one to make.
+func (r *request) attempt(ctx context.Context, in *checkpoint.Interaction, recovery bool) (*checkpoint.Interaction, Outcome, error) {
+	c, outcome, err := r.handle(ctx, in, recovery)
+	if c != nil {
+		return r.prompted(ctx, in, *c, recovery)
+	}
+	return nil, outcome, err
+}
+
+// handle runs the handler. Where it asked it returns what, else how it ended.
+func (r *request) handle(ctx context.Context, in *checkpoint.Interaction, recovery bool) (*interrupt.Classification, Outcome, error) {
+	ended := func(e *Error) (*interrupt.Classification, Outcome, error) {
+		outcome, err := r.ended(ctx, in, e)
+		return nil, outcome, err
+	}
 	// What is executed is what was approved (R9): both are the record's arguments, and the caller's
 	// are compared once more.
 	if !bytes.Equal(in.Arguments, r.args) {
-		return Outcome{}, r.invalid(ctx, "arguments changed before dispatch", in.ID)
+		return nil, Outcome{}, r.invalid(ctx, "arguments changed before dispatch", in.ID)
 	}
 	handler := r.tool.handler
 	if recovery && r.tool.opts.Recover != nil {
@@ -49,22 +74,23 @@ func (r *request) run(ctx context.Context, in *checkpoint.Interaction, recovery 
 	asked := run.End()
 	reports.close()
 	if err == nil {
-		return r.finish(ctx, in, result, asked)
+		outcome, err := r.finish(ctx, in, result, asked)
+		return nil, outcome, err
 	}
 	switch c.Kind {
 	case interrupt.KindPrompt:
-		return r.prompted(ctx, in, c, recovery)
+		return &c, Outcome{}, nil
 	case interrupt.KindMixed:
 		e := fail(ErrInvalidQuestion, "the tool raised a question and something else at once")
-		return r.ended(ctx, in, e.because(fmt.Errorf("beside the question: %w", c.Other)))
+		return ended(e.because(fmt.Errorf("beside the question: %w", c.Other)))
 	case interrupt.KindRejected:
-		return r.ended(ctx, in, fail(ErrRejected, "the person rejected it"))
+		return ended(fail(ErrRejected, "the person rejected it"))
 	case interrupt.KindDeclined:
-		return r.ended(ctx, in, fail(ErrDeclined, "the person declined to answer"))
+		return ended(fail(ErrDeclined, "the person declined to answer"))
 	case interrupt.KindCancelled:
-		return r.ended(ctx, in, fail(ErrCancelled, "the person broke off"))
+		return ended(fail(ErrCancelled, "the person broke off"))
 	default:
-		return r.ended(ctx, in, failure(err))
+		return ended(failure(err))
 	}
 }
 
@@ -139,48 +165,64 @@ func (r *request) finish(ctx context.Context, in *checkpoint.Interaction, result
 	return outcome, nil
 }
 
-// prompted is H1, or what forbids it: H5, H6 and H7.
-func (r *request) prompted(ctx context.Context, in *checkpoint.Interaction, c interrupt.Classification, recovery bool) (Outcome, error) {
+// prompted is H1 or H9, or what forbids it: H5, H6 and H7.
+func (r *request) prompted(ctx context.Context, in *checkpoint.Interaction, c interrupt.Classification, recovery bool,
+) (*checkpoint.Interaction, Outcome, error) {
 	g := r.gate
 	if recovery { // H7
-		return r.ended(ctx, in, fail(ErrRecoveryOnly, "the tool asked a question while it was to recover"))
+		return r.over(ctx, in, fail(ErrRecoveryOnly, "the tool asked a question while it was to recover"))
 	}
 	if r.tool.opts.NeverAsks {
-		return r.ended(ctx, in, fail(ErrInvalidQuestion, "the tool asked a question and declares that it never does"))
+		return r.over(ctx, in, fail(ErrInvalidQuestion, "the tool asked a question and declares that it never does"))
 	}
 	if e := r.limitRounds(in); e != nil {
-		return r.ended(ctx, in, e)
+		return r.over(ctx, in, e)
 	}
 	now := g.now()
 	round, e := r.makeRound(in, c, now)
 	if e != nil {
-		return r.ended(ctx, in, e)
+		return r.over(ctx, in, e)
 	}
 	next := ask(in, round, now)
+	if c := r.recall(ctx, next, now); c != nil {
+		on, outcome, err := r.goOn(ctx, in, next, c)
+		if err != errAsk {
+			return on, outcome, err
+		}
+	}
 	outOfBand, e := r.canShow(next)
 	if e != nil {
-		return r.ended(ctx, in, e)
+		return r.over(ctx, in, e)
 	}
 	if past(next.Last().Deadline, now) { // H6
-		return r.ended(ctx, in, fail(ErrExpired, "the tool asked after the time to answer was over"))
+		return r.over(ctx, in, askedLate())
 	}
 	// From here on the prompt is on its way: Close waits for it.
 	if r.closing() {
-		return r.ended(ctx, in, closing())
+		return r.over(ctx, in, closing())
 	}
-	v, err := g.commitTwice(ctx, r.origin(), in, next)
+	v, err := g.commitTwice(ctx, r.origin(), in, next, nil)
 	switch {
 	case v != conflict || next.Join.IsZero():
 	case in.Revision == 0: // J3, or the same commit landed before
-		return Outcome{}, errRestart
+		return nil, Outcome{}, errRestart
 	default: // J4
 		next.Start = checkpoint.Hash{}
-		v, err = g.commitTwice(ctx, r.origin(), in, next)
+		v, err = g.commitTwice(ctx, r.origin(), in, next, nil)
 	}
+	if v != applied {
+		outcome, err := r.notRecorded(ctx, in, v, err)
+		return nil, outcome, err
+	}
+	prompt, err := r.show(next)
+	return nil, r.prompts(prompt, outOfBand), err
+}
+
+func askedLate() *Error { return fail(ErrExpired, "the tool asked after the time to answer was over") }
+
+// notRecorded is what the caller gets where the commit of a round was not applied.
+func (r *request) notRecorded(ctx context.Context, in *checkpoint.Interaction, v verdict, err error) (Outcome, error) {
 	switch {
-	case v == applied:
-		prompt, err := r.show(next)
-		return r.prompts(prompt, outOfBand), err
 	case errors.Is(err, checkpoint.ErrInvalidBatch): // the store takes no record like this one
 		return r.ended(ctx, in, fail(ErrTooLarge, "the prompt cannot be stored").because(err))
 	case v == unknown, in.Revision == 0: // without a record there was no claim to lose
@@ -200,6 +242,12 @@ func (r *request) ended(ctx context.Context, in *checkpoint.Interaction, e *Erro
 		return Outcome{}, err
 	}
 	return Outcome{}, e
+}
+
+// over is ended for a round that does not go on.
+func (r *request) over(ctx context.Context, in *checkpoint.Interaction, e *Error) (*checkpoint.Interaction, Outcome, error) {
+	outcome, err := r.ended(ctx, in, e)
+	return nil, outcome, err
 }
 
 // markEnding marks how the attempt ended, where there is a record.

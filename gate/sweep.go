@@ -19,8 +19,8 @@ type sweeps struct {
 }
 
 // sweep goes on through what is due, a page at a time: it marks what expired (X1) and what was
-// abandoned (X3), and removes what ended long ago (X4 to X6). It rides on requests (R7), at most
-// one at a time; what it does not reach waits for the next one.
+// abandoned (X3), and removes what ended long ago (X4 to X6) and decisions that expired (D6). It
+// rides on requests (R7), at most one at a time; what it does not reach waits for the next one.
 func (g *Gate) sweep(ctx context.Context) {
 	if g.opts.ReadOnly || !g.sweeps.running.CompareAndSwap(false, true) {
 		return
@@ -41,6 +41,10 @@ func (g *Gate) sweep(ctx context.Context) {
 
 func (g *Gate) sweepOne(ctx context.Context, record checkpoint.Record) {
 	now := g.now()
+	if isDecision(record) { // D6
+		g.remove(ctx, record, g.decision(record).Tool, now)
+		return
+	}
 	if record.Status == checkpoint.Tombstone { // X5
 		g.remove(ctx, record, "", now)
 		return
@@ -91,26 +95,37 @@ func (g *Gate) whereDead(ctx context.Context, id checkpoint.ID, claim checkpoint
 	}
 }
 
-// remove deletes a record. tool is empty where it cannot be read.
+// remove deletes a record, and whoever comes next does it again where it fails. tool is empty where
+// it cannot be read.
 func (g *Gate) remove(ctx context.Context, record checkpoint.Record, tool string, now time.Time) {
-	e := checkpoint.Entry{
-		Time: now, Interaction: record.ID, Action: checkpoint.ActionRemoved, Status: record.Status, Tool: tool, Scope: record.Scope,
-	}
-	audit, err := checkpoint.EncodeEntry(&e)
+	c, err := g.removal(sweeping, checkpoint.ActionRemoved, &record, tool, now)
 	if err != nil {
 		g.log.WarnContext(ctx, "sweep", "error", err)
 		return
 	}
-	batch := &checkpoint.Batch{Time: now, Owner: g.member.Owner(), Audit: [][]byte{audit}, Lazy: true}
-	batch.Deletes = []checkpoint.Delete{{ID: record.ID, Revision: record.Revision}}
+	c.batch.Lazy = true
 	var changed *checkpoint.ConflictError
-	err = g.store.Commit(context.WithoutCancel(ctx), batch)
+	err = g.store.Commit(context.WithoutCancel(ctx), c.batch)
 	switch {
 	case err == nil:
-		g.tell(ctx, Event{Entry: e, Before: record.Status})
+		g.tell(ctx, c.event)
 	case !errors.As(err, &changed):
 		g.log.WarnContext(ctx, "sweep", "error", err)
 	}
+}
+
+// removal is the write that deletes a record as it was read.
+func (g *Gate) removal(from origin, action checkpoint.Action, record *checkpoint.Record, tool string, now time.Time) (*change, error) {
+	e := checkpoint.Entry{
+		Time: now, Interaction: record.ID, Action: action, Status: record.Status, Tool: tool, Scope: record.Scope, Face: from.face,
+	}
+	audit, err := checkpoint.EncodeEntry(&e)
+	if err != nil {
+		return nil, err
+	}
+	batch := &checkpoint.Batch{Time: now, Owner: g.member.Owner(), Audit: [][]byte{audit}}
+	batch.Deletes = []checkpoint.Delete{{ID: record.ID, Revision: record.Revision}}
+	return &change{batch: batch, event: Event{Entry: e, Before: record.Status, Scope: from.scope}}, nil
 }
 
 // tombstoneDue is when a tombstone made now is removed; zero: never.

@@ -51,6 +51,8 @@ type Execution struct {
 	// Answers are the verified answers of that round, by question id.
 	Answers  Answers
 	Recovery bool
+	// Remembered is set where nobody was asked: remembered decisions gave these answers (R19).
+	Remembered bool
 }
 
 // ToolOptions are the options of a tool. The zero value is the documented default of each field.
@@ -87,6 +89,9 @@ type ToolOptions struct {
 	// NeverAsks declares that the tool asks no question: no room is reserved for one, and one that
 	// it raises all the same is ErrInvalidQuestion.
 	NeverAsks bool
+	// Remember lets "always" answers to the tool's permissions be remembered. Default: a permission
+	// is shown without such options.
+	Remember *RememberOptions
 	// Needs are the facilities without which the tool is not run at all.
 	Needs []interrupt.Facility
 	// Guidance is what somebody is told whose host cannot ask: what to do instead. Link goes with
@@ -199,8 +204,17 @@ func (t *Tool) Validate() error {
 	case t.opts.Lifetime < 0:
 		return fmt.Errorf("tool %q: lifetime must not be negative", t.name)
 	}
-	if name, ok := t.opts.maskedUnknown(); ok {
+	if name, ok := t.opts.unknown(t.opts.Mask); ok {
 		return fmt.Errorf("tool %q: mask names %q, which is no argument", t.name, name)
+	}
+	if err := t.opts.Remember.validate(); err != nil {
+		return fmt.Errorf("tool %q: %w", t.name, err)
+	}
+	if t.opts.Remember == nil {
+		return nil
+	}
+	if name, ok := t.opts.unknown(t.opts.Remember.Arguments); ok {
+		return fmt.Errorf("tool %q: remember names %q, which is no argument", t.name, name)
 	}
 	return nil
 }
@@ -213,18 +227,18 @@ func (t *Tool) accepts(revision string) bool {
 // clone is a copy that shares nothing that can change.
 func (o ToolOptions) clone() ToolOptions {
 	o.FormerRevisions, o.Schema = slices.Clone(o.FormerRevisions), slices.Clone(o.Schema)
-	o.Mask, o.Needs = slices.Clone(o.Mask), slices.Clone(o.Needs)
+	o.Mask, o.Needs, o.Remember = slices.Clone(o.Mask), slices.Clone(o.Needs), o.Remember.clone()
 	return o
 }
 
-// maskedUnknown returns a name of the mask that is no argument of the schema, where the schema
-// lists them.
-func (o ToolOptions) maskedUnknown() (name string, ok bool) {
+// unknown returns the first of the names that is no argument of the schema, where the schema lists
+// them.
+func (o ToolOptions) unknown(names []string) (name string, ok bool) {
 	var known struct{ Properties map[string]json.RawMessage }
 	if err := json.Unmarshal(o.Schema, &known); err != nil || known.Properties == nil {
 		return "", false
 	}
-	for _, name := range o.Mask {
+	for _, name := range names {
 		if _, ok := known.Properties[name]; !ok {
 			return name, true
 		}

@@ -197,7 +197,8 @@ func place(b *checkpoint.Batch) (what string, handlerRan bool) {
 	case in.Status == checkpoint.Started:
 		return "the call was recorded", false
 	case in.Status == checkpoint.Running:
-		return fmt.Sprintf("the answer of round %d was recorded", len(in.Rounds)), false
+		// A remembered decision answers what the handler asked in the same request.
+		return fmt.Sprintf("the answer of round %d was recorded", len(in.Rounds)), len(in.Last().Answer.Remembered) > 0
 	case in.Status == checkpoint.Open:
 		return fmt.Sprintf("the prompt of round %d was recorded", len(in.Rounds)), true
 	case in.Status == checkpoint.Finished, in.Status == checkpoint.Failed:
