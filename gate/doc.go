@@ -25,7 +25,8 @@
 //     R28). After an attempt was made the handler never runs again as if nothing had been, unless
 //     the tool said that this is safe (R27).
 //   - Progress is advice: no mistake of a handler or a host in it changes how a call ends (R35).
-//   - What runs is what was approved (R9). Nothing is ever answered on a person's behalf.
+//   - What runs is what was approved (R9). Nothing is ever answered on a person's behalf but what
+//     they wanted remembered, for exactly that and until it expires or is revoked (R19).
 //
 // The table behind this, row by row, with what a crash leaves, is docs/transitions.md;
 // transition.go is that table as code. External effects are the application's: the gate does not
