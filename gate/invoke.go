@@ -244,14 +244,15 @@ func (r *request) fresh(ctx context.Context) (Outcome, error) {
 		return Outcome{}, e
 	}
 	defer room.release()
-	if r.start.IsZero() { // F1
-		return r.run(ctx, in, false)
-	}
-	release, ok := g.claims.hold(id)
+	r.room = room
+	release, ok := g.claims.hold(id) // for F1 too: a step makes its record (O1, O2)
 	if !ok {
 		return Outcome{}, busy(id)
 	}
 	defer release()
+	if r.start.IsZero() { // F1
+		return r.run(ctx, in, false)
+	}
 	m := start(in, arrival{owner: g.member.Owner(), now: now, lookAgain: now.Add(r.patience())}) // F2
 	if err := r.record(ctx, in, m.next); err != nil {                                            // errRestart: F3
 		return Outcome{}, err

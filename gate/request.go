@@ -24,6 +24,7 @@ type request struct {
 	sess  checkpoint.Hash
 	start checkpoint.Hash // zero: no start ID
 	join  checkpoint.Hash // zero: the call joins nothing
+	room  *reservation    // of a fresh call; else nil
 }
 
 // origin is what the audit trail keeps of where the request came from.

@@ -23,8 +23,8 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// run runs the handler under the claim and records what came of it: rows H1 to H8. in is not
-// recorded yet where its revision is 0.
+// run runs the handler under the claim and records what came of it: rows H1 to H9. in is not
+// recorded yet where its revision is 0; a step of the handler's changes that.
 func (r *request) run(ctx context.Context, in *checkpoint.Interaction, recovery bool) (Outcome, error) {
 	// What is executed is what was approved (R9): both are the record's arguments, and the caller's
 	// are compared once more.
@@ -35,8 +35,12 @@ func (r *request) run(ctx context.Context, in *checkpoint.Interaction, recovery 
 	if recovery && r.tool.opts.Recover != nil {
 		handler = r.tool.opts.Recover
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	steps := &steps{request: r, lose: cancel, in: in}
 	run := r.resume(in, recovery)
 	reports := r.takeReports(run)
+	run.Steps = steps
 	var result json.RawMessage
 	var c interrupt.Classification
 	err := safely(func() (err error) {
@@ -48,11 +52,15 @@ func (r *request) run(ctx context.Context, in *checkpoint.Interaction, recovery 
 	})
 	asked := run.End()
 	reports.close()
+	in, trouble := steps.end()
 	if err == nil {
 		return r.finish(ctx, in, result, asked)
 	}
 	switch c.Kind {
 	case interrupt.KindPrompt:
+		if trouble != nil && in.Revision == 0 { // the record may have been made, and this is no second one
+			return r.ended(ctx, in, trouble.copy())
+		}
 		return r.prompted(ctx, in, c, recovery)
 	case interrupt.KindMixed:
 		e := fail(ErrInvalidQuestion, "the tool raised a question and something else at once")
@@ -63,7 +71,13 @@ func (r *request) run(ctx context.Context, in *checkpoint.Interaction, recovery 
 		return r.ended(ctx, in, fail(ErrDeclined, "the person declined to answer"))
 	case interrupt.KindCancelled:
 		return r.ended(ctx, in, fail(ErrCancelled, "the person broke off"))
+	case interrupt.KindOutcomeUnknown: // H9
+		e := fail(ErrOutcomeUnknown, "a step was begun and may have had its effect: %s", ownKey(r.call.StartID))
+		return r.ended(ctx, in, e.because(err))
 	default:
+		if trouble != nil && errors.Is(err, trouble) { // H5, or H8
+			return r.ended(ctx, in, trouble.copy())
+		}
 		return r.ended(ctx, in, failure(err))
 	}
 }
