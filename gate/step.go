@@ -46,26 +46,22 @@ func (s *steps) Open(ctx context.Context, key string) (resume.Step, error) {
 	if n := s.gate.opts.Limits.Name; key == "" || len(key) > n || !utf8.ValidString(key) {
 		return resume.Step{}, invalidStep(key, fmt.Sprintf("the key must be valid UTF-8 of 1 to %d bytes", n), nil)
 	}
-	if err := ctx.Err(); err != nil {
-		return resume.Step{}, notBegun(key, err)
-	}
 	in, err := s.take(key)
 	if err != nil {
 		return resume.Step{}, err
 	}
 	step := resume.Step{Key: key, ID: s.gate.stepID(in.ID, key)}
-	if in.Revision == 0 { // no record has no rows
-		return step, nil
-	}
-	recorded, err := s.gate.step(ctx, in.ID, key)
-	if err != nil {
-		s.Close(step)
-		if ctx.Err() != nil {
-			return resume.Step{}, notBegun(key, ctx.Err())
-		}
-		return resume.Step{}, notServed(key, s.stop(unavailable(err)))
+	var recorded *checkpoint.Step
+	if in.Revision > 0 {
+		recorded, err = s.gate.step(ctx, in.ID, key)
 	}
 	switch {
+	case ctx.Err() != nil:
+		s.Close(step)
+		return resume.Step{}, notBegun(key, ctx.Err())
+	case err != nil:
+		s.Close(step)
+		return resume.Step{}, notServed(key, s.stop(unavailable(err)))
 	case recorded == nil: // O1, O4
 	case recorded.Result != nil: // O3
 		step.State, step.Result = resume.Done, recorded.Result

@@ -95,8 +95,8 @@ func (g *Gate) whereDead(ctx context.Context, id checkpoint.ID, claim checkpoint
 	}
 }
 
-// clearRows deletes a page of the record's rows, and reports whether there were none: a tombstone keeps
-// nothing of what was said.
+// clearRows deletes a page of the record's rows, and reports whether there were none: a tombstone
+// keeps nothing of what was said.
 func (g *Gate) clearRows(ctx context.Context, record checkpoint.Record, now time.Time) bool {
 	rows, err := g.store.Rows(ctx, record.ID, "", sweepPage)
 	if err != nil {

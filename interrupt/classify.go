@@ -33,8 +33,8 @@ type Classification struct {
 // Classify says what the error of a handler is. An error whose tree (Unwrap, errors.Join) holds
 // interrupts and nothing else at its leaves is a prompt; wrapping keeps it one. A tree whose leaves
 // are [ErrRejected], [ErrDeclined], [ErrCancelled] and [ErrOutcomeUnknown] only is that outcome,
-// the last of them in this order. A tree without an interrupt is a failure. One that mixes interrupts with anything
-// else is neither: the handler said two things at once.
+// the last of them in this order. A tree without an interrupt is a failure. One that mixes
+// interrupts with anything else is neither: the handler said two things at once.
 func Classify(err error) Classification {
 	var t tree
 	t.walk(err)

@@ -24,9 +24,10 @@ type OnceOptions[T any] struct {
 // it. When the handler runs again for the same interaction, Once returns the recorded result and
 // does not run fn:
 //
-//	order, err := interrupt.Once(ctx, "order", func(ctx context.Context, stepID string) (Order, error) {
+//	order := func(ctx context.Context, stepID string) (Order, error) {
 //		return shop.Order(ctx, in.Item, stepID) // stepID as the shop's idempotency key
-//	}, nil)
+//	}
+//	ordered, err := interrupt.Once(ctx, "order", order, nil)
 //
 // The key names the step within the interaction. The step ID is made of both; it is the same in
 // every run, and no secret.
