@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -132,6 +133,7 @@ func TestUnknownCommitOfAStep(t *testing.T) {
 		"mark written, and unreadable":         {mark, nil, errInjected, 1, true, gate.ErrUnavailable, gate.ErrOutcomeUnknown, 0, 0},
 		"mark not written":                     {mark, errInjected, nil, 1, false, gate.ErrUnavailable, "", 0, 1},
 		"mark refused as read-only":            {mark, checkpoint.ErrReadOnly, nil, 1, false, gate.ErrUnavailable, "", 0, 1},
+		"mark refused as a conflict":           {mark, &checkpoint.ConflictError{}, nil, 1, false, gate.ErrOutcomeUnknown, "", 0, 1},
 		"mark refused as invalid":              {mark, checkpoint.ErrInvalidBatch, nil, 1, false, gate.ErrFailed, "", 0, 1},
 		"result written, and readable":         {result, nil, errInjected, 1, false, "", gate.ErrAlreadyCompleted, 1, 1},
 		"result written, and unreadable":       {result, nil, errInjected, 2, true, gate.ErrOutcomeUnknown, "", 1, 1},
@@ -244,14 +246,14 @@ func TestUnknownCommitOfTheFirstStep(t *testing.T) {
 
 // R4: where the store cannot be read, or a row holds another step, a step does not run.
 func TestUnreadableStep(t *testing.T) {
-	for name, spoil := range map[string]func(store *faulty, memory *memstore.Store, row *checkpoint.Row){
-		"the store fails": func(store *faulty, _ *memstore.Store, _ *checkpoint.Row) { store.failLoads(errInjected) },
-		"it is no step":   func(_ *faulty, _ *memstore.Store, row *checkpoint.Row) { row.Data = []byte(`{"v":2}`) },
-		"it is another step": func(_ *faulty, _ *memstore.Store, row *checkpoint.Row) {
-			row.Data = []byte(`{"v":1,"key":"b","id":"x","result":1,"time":"2026-11-30T12:00:00Z"}`)
+	for name, spoil := range map[string]func(store *faulty, row *checkpoint.Row){
+		"the store fails": func(store *faulty, _ *checkpoint.Row) { store.failLoads(errInjected) },
+		"it is no step":   func(_ *faulty, row *checkpoint.Row) { row.Data = []byte(`{"v":2}`) },
+		"it is another step": func(_ *faulty, row *checkpoint.Row) {
+			row.Data = bytes.Replace(row.Data, []byte(`"key":"a"`), []byte(`"key":"b"`), 1)
 		},
-		"it is the step of another interaction": func(_ *faulty, _ *memstore.Store, row *checkpoint.Row) {
-			row.Data = []byte(`{"v":1,"key":"a","id":"x","result":1,"time":"2026-11-30T12:00:00Z"}`)
+		"it is the step of another interaction": func(_ *faulty, row *checkpoint.Row) {
+			row.Data = bytes.Replace(row.Data, []byte(`"id":"`), []byte(`"id":"0`), 1)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -273,7 +275,7 @@ func TestUnreadableStep(t *testing.T) {
 				if err != nil {
 					return nil, err
 				}
-				spoil(store, memory, &rows[0])
+				spoil(store, &rows[0])
 				batch := &checkpoint.Batch{Rows: []checkpoint.RowPut{{Row: rows[0], Epoch: record.Claim.Epoch}}}
 				if err := memory.Commit(ctx, batch); err != nil {
 					return nil, err

@@ -60,12 +60,14 @@ func TestStepsAtOnce(t *testing.T) {
 func TestStepTwiceAtOnce(t *testing.T) {
 	var effects counter
 	g := openMem(t, raw("tool", func(ctx context.Context) (any, error) {
-		_, err := interrupt.Once(ctx, "a", func(_ context.Context, _ string) (string, error) {
+		outer := ctx // inside the step this is what another goroutine has
+		_, err := interrupt.Once(ctx, "a", func(context.Context, string) (string, error) {
 			var refused *interrupt.StepError
-			if _, err := interrupt.Once(ctx, "a", effect(&effects, "", nil), nil); !errors.As(err, &refused) || refused.Key != "a" {
+			_, err := interrupt.Once(ctx, "a", effect(&effects, "", nil), nil)
+			if !errors.As(err, &refused) || refused.Key != "a" || !errors.Is(err, interrupt.ErrInvalidStep) {
 				return "", fmt.Errorf("the same key at once: %w", err)
 			}
-			return interrupt.Once(ctx, "b", effect(&effects, "", nil), nil) // with the handler's own context
+			return interrupt.Once(outer, "b", effect(&effects, "", nil), nil)
 		}, nil)
 		if err != nil {
 			return nil, err
@@ -303,10 +305,12 @@ func TestStepsAreCounted(t *testing.T) {
 	}
 }
 
-// R39, X4: the steps of an interaction go with it, also where a tombstone stays.
+// R39, X4, X6: the steps of an interaction go with it, also where a tombstone stays, and where it
+// could not be read.
 func TestStepsAreRemoved(t *testing.T) {
-	for _, start := range []bool{false, true} {
-		t.Run(fmt.Sprint("start ID ", start), func(t *testing.T) {
+	for i := range 4 {
+		start, unreadable := i%2 == 0, i/2 == 0
+		t.Run(fmt.Sprintf("start ID %v, unreadable %v", start, unreadable), func(t *testing.T) {
 			clock, store := newClock(), memstore.New()
 			g := open(t, store, gate.Options{Now: clock.Now, Tools: []*gate.Tool{
 				raw("tool", func(ctx context.Context) (any, error) {
@@ -326,6 +330,9 @@ func TestStepsAreRemoved(t *testing.T) {
 			outcome, err := g.Invoke(t.Context(), c)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if unreadable {
+				spoil(t, store, outcome.Interaction)
 			}
 			clock.add(25 * time.Hour)
 			for range 10 {

@@ -195,10 +195,20 @@ func TestStepIsRefused(t *testing.T) {
 			return nil, errors.Join(errPrivate, choose("a", "b"))
 		}}, true},
 		"a question is asked": {step{key: "a", fn: func(ctx context.Context, _ string) (any, error) {
-			return interrupt.Ask(ctx, choose("a", "b"))
+			_, err := interrupt.Ask(ctx, choose("a", "b"))
+			var question interrupt.Interrupt
+			if errors.As(err, &question) {
+				return nil, errors.New("it could be returned as a question")
+			}
+			return nil, err
 		}}, true},
 		"questions are asked": {step{key: "a", fn: func(ctx context.Context, _ string) (any, error) {
-			return interrupt.AskAll(ctx, choose("a", "b"), choose("c", "d"))
+			_, err := interrupt.AskAll(ctx, choose("a", "b"), choose("c", "d"))
+			var question interrupt.Interrupt
+			if errors.As(err, &question) {
+				return nil, errors.New("they could be returned as questions")
+			}
+			return nil, err
 		}}, true},
 		"a step inside": {step{key: "a", fn: func(ctx context.Context, _ string) (any, error) {
 			return interrupt.Once(ctx, "b", func(context.Context, string) (any, error) {
@@ -263,9 +273,14 @@ func TestStepOfWhichRun(t *testing.T) {
 	}
 	effects.want(t, 0)
 	var g *gate.Gate
+	ids := map[string]bool{}
 	g = openMem(t,
 		raw("inner", func(ctx context.Context) (any, error) {
-			got, err := interrupt.Once(ctx, "a", effect(&effects, "inner", nil), nil)
+			got, err := interrupt.Once(ctx, "a", func(_ context.Context, stepID string) (string, error) {
+				effects.add()
+				ids[stepID] = true
+				return "inner", nil
+			}, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -273,8 +288,9 @@ func TestStepOfWhichRun(t *testing.T) {
 			return got, err
 		}, nil),
 		raw("outer", func(ctx context.Context) (any, error) {
-			return interrupt.Once(ctx, "a", func(ctx context.Context, _ string) (string, error) {
+			return interrupt.Once(ctx, "a", func(ctx context.Context, stepID string) (string, error) {
 				effects.add()
+				ids[stepID] = true
 				outcome, err := g.Invoke(ctx, call("inner", `{}`))
 				if err != nil || outcome.Prompt == nil {
 					return "", fmt.Errorf("inner call: %+v, %w", outcome, err)
@@ -284,6 +300,9 @@ func TestStepOfWhichRun(t *testing.T) {
 		}, nil))
 	mustFinish(t, g, call("outer", `{}`), `"outer"`)
 	effects.want(t, 2)
+	if len(ids) != 2 {
+		t.Errorf("steps of two interactions have the IDs %v", ids)
+	}
 }
 
 // R4: what Once returns is what JSON keeps of the result, in the first run as in every other.
@@ -307,6 +326,10 @@ func TestStepResultIsWhatJSONKeeps(t *testing.T) {
 		nothing, err := interrupt.Once(ctx, "b", func(context.Context, string) (*result, error) { return nil, nil }, nil)
 		if err != nil || nothing != nil {
 			return nil, fmt.Errorf("nil is %v, %w", nothing, err)
+		}
+		large := strings.Repeat("x", 1<<16-2) // with its quotes as large as it may be
+		if got, err := interrupt.Once(ctx, large[:1<<10], effect(new(counter), large, nil), nil); err != nil || got != large {
+			return nil, fmt.Errorf("large is %d bytes, %w", len(got), err)
 		}
 		if runs == 1 {
 			return nil, errPrivate

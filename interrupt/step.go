@@ -34,10 +34,12 @@ func (e *StepError) Error() string {
 	return text
 }
 
-// Unwrap returns Err and the cause.
-func (e *StepError) Unwrap() []error {
-	if e.Cause == nil {
-		return []error{e.Err}
+// Unwrap returns Err and the cause, where they are there.
+func (e *StepError) Unwrap() (errs []error) {
+	for _, err := range []error{e.Err, e.Cause} {
+		if err != nil {
+			errs = append(errs, err)
+		}
 	}
-	return []error{e.Err, e.Cause}
+	return errs
 }
