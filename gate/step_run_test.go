@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/checkpoint/memstore"
@@ -390,5 +393,87 @@ func TestOrphanOfAStep(t *testing.T) {
 	}
 	if page, err := memory.List(t.Context(), checkpoint.Query{}); err != nil || len(page.Records) > 0 {
 		t.Errorf("left is %v, %v", page.Records, err)
+	}
+}
+
+// R37: with data keys a step's key and result are sealed, and one that was moved to another place is
+// refused; a ledger that is taken under a new data key keeps its steps.
+func TestStepsAreSealed(t *testing.T) {
+	for _, moved := range []bool{false, true} {
+		t.Run(fmt.Sprint("moved ", moved), func(t *testing.T) {
+			store := memstore.New()
+			var effects counter
+			runs := 0
+			var id checkpoint.ID
+			tools := []*gate.Tool{raw("tool", func(ctx context.Context) (any, error) {
+				for _, key := range []string{"secret-a", "secret-b"} {
+					got, err := interrupt.Once(ctx, key, effect(&effects, key+"-result", nil), nil)
+					if err != nil || got != key+"-result" {
+						return nil, fmt.Errorf("%s is %q: %w", key, got, err)
+					}
+				}
+				if runs++; runs == 1 {
+					return nil, errPrivate
+				}
+				return "done", nil
+			}, &gate.ToolOptions{Replay: gate.Repeatable})}
+			g := open(t, store, gate.Options{Tools: tools, DataKeys: [][]byte{dataKey}})
+			id = mustFail(t, g, starting(), gate.ErrFailed).Interaction
+			rows := func() []checkpoint.Row {
+				t.Helper()
+				rows, err := store.Rows(t.Context(), id, "", 10)
+				if err != nil || len(rows) != 2 {
+					t.Fatalf("rows %v, %v", rows, err)
+				}
+				for _, row := range rows {
+					if bytes.Contains(row.Data, []byte("secret")) {
+						t.Errorf("in plain text: %q", row.Data)
+					}
+				}
+				return rows
+			}
+			stored := rows()
+			if moved {
+				stored[0].Data, stored[1].Data = stored[1].Data, stored[0].Data
+				batch := &checkpoint.Batch{Rows: []checkpoint.RowPut{{Row: stored[0], Epoch: 1}, {Row: stored[1], Epoch: 1}}}
+				if err := store.Commit(t.Context(), batch); err != nil {
+					t.Fatal(err)
+				}
+				mustFail(t, g, starting(), gate.ErrUnavailable)
+				return
+			}
+			other := []byte("another data key, of 32 bytes too")
+			if _, err := gate.Reencrypt(t.Context(), store, &gate.ReencryptOptions{DataKeys: [][]byte{other, dataKey}}); err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Equal(rows()[0].Data, stored[0].Data) {
+				t.Error("the row was not sealed anew")
+			}
+			mustFinish(t, open(t, store, gate.Options{Tools: tools, DataKeys: [][]byte{other}}), starting(), `"done"`)
+			effects.want(t, 2)
+		})
+	}
+}
+
+// R38: the record that a step makes leaves an entry like any other.
+func TestAuditOfAStep(t *testing.T) {
+	g := openMem(t, raw("tool", func(ctx context.Context) (any, error) {
+		return interrupt.Once(ctx, "a", effect(new(counter), "x", nil), nil)
+	}, nil))
+	face, err := g.NewFace("mcp", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustFinish(t, face, call("tool", `{}`), `"x"`)
+	page, err := g.Audit(t.Context(), gate.AuditQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have []string
+	for _, e := range page.Entries {
+		have = append(have, fmt.Sprint(e.Action, " ", e.Face))
+	}
+	if diff := cmp.Diff([]string{"started mcp", "ended mcp"}, have); diff != "" {
+		t.Errorf("(-want +have):\n%s", diff)
 	}
 }
