@@ -53,17 +53,9 @@ func Encode(in *Interaction) (Record, error) {
 // Decode reads the record. Its error is a [*DecodeError]: Data is of an unknown version, malformed,
 // contradicts itself, or says other than the plain fields beside it (R37).
 func Decode(r Record) (*Interaction, error) {
-	if err := checkVersion(r); err != nil {
-		return nil, err
-	}
 	in := new(Interaction)
-	dec := json.NewDecoder(bytes.NewReader(r.Data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&envelope{Interaction: in}); err != nil {
-		return nil, &DecodeError{r.ID, "malformed data", err}
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, &DecodeError{r.ID, "data after the end", nil}
+	if err := decodeData(r.ID, r.Data, &envelope{Interaction: in}); err != nil {
+		return nil, err
 	}
 	if err := agree(r, in); err != nil {
 		return nil, err
@@ -74,20 +66,36 @@ func Decode(r Record) (*Interaction, error) {
 	return in, nil
 }
 
+// decodeData reads one JSON value of the present format version.
+func decodeData(id ID, data []byte, into any) error {
+	if err := checkVersion(id, data); err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return &DecodeError{id, "malformed data", err}
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return &DecodeError{id, "data after the end", nil}
+	}
+	return nil
+}
+
 // checkVersion reads the version before anything else: what else a newer version holds is not
 // known.
-func checkVersion(r Record) error {
-	if bytes.HasPrefix(r.Data, ownVersion) { // what Encode writes comes first
+func checkVersion(id ID, data []byte) error {
+	if bytes.HasPrefix(data, ownVersion) { // what Encode writes comes first
 		return nil
 	}
 	var version struct {
 		V int `json:"v"`
 	}
-	if err := json.Unmarshal(r.Data, &version); err != nil {
-		return &DecodeError{r.ID, "malformed data", err}
+	if err := json.Unmarshal(data, &version); err != nil {
+		return &DecodeError{id, "malformed data", err}
 	}
 	if version.V != formatVersion {
-		return &DecodeError{r.ID, fmt.Sprintf("format version %d, want %d", version.V, formatVersion), nil}
+		return &DecodeError{id, fmt.Sprintf("format version %d, want %d", version.V, formatVersion), nil}
 	}
 	return nil
 }

@@ -80,8 +80,8 @@ func (e *Error) Error() string {
 	return string(e.Code) + ": " + e.Message
 }
 
-// Is reports whether target is the error's code, or the published sentinel or person's decision
-// that stands for it.
+// Is reports whether target is the error's code, or the published sentinel, person's decision or
+// outcome of a step that stands for it.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case interrupt.ErrInvalidPayload:
@@ -96,6 +96,8 @@ func (e *Error) Is(target error) bool {
 		return e.Code == ErrDeclined
 	case interrupt.ErrCancelled:
 		return e.Code == ErrCancelled
+	case interrupt.ErrOutcomeUnknown:
+		return e.Code == ErrOutcomeUnknown
 	}
 	return target == error(e.Code)
 }
@@ -111,6 +113,12 @@ func fail(code Code, format string, args ...any) *Error {
 func (e *Error) because(cause error) *Error {
 	e.cause = cause
 	return e
+}
+
+// copy is for an error that the handler has as well.
+func (e *Error) copy() *Error {
+	copied := *e
+	return &copied
 }
 
 // unavailable is a store that does not serve. What is wrong with it is the private cause.

@@ -33,6 +33,7 @@ func TestCodes(t *testing.T) {
 		interrupt.ErrInvalidPayload: gate.ErrInvalidAnswer, interrupt.ErrInterruptNotFound: gate.ErrInvalidContinuation,
 		interrupt.ErrInvalidQuestion: gate.ErrInvalidQuestion, interrupt.ErrRejected: gate.ErrRejected,
 		interrupt.ErrDeclined: gate.ErrDeclined, interrupt.ErrCancelled: gate.ErrCancelled,
+		interrupt.ErrOutcomeUnknown: gate.ErrOutcomeUnknown,
 	}
 	for code, retryable := range codes {
 		read := &gate.Error{Code: gate.Code(string(code)), Message: "x"}

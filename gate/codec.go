@@ -95,3 +95,21 @@ func (v *vault) openRow(row checkpoint.Row) (checkpoint.Row, error) {
 	row.Data = data
 	return row, nil
 }
+
+// encodeStep makes the row of a step, as this gate's store keeps it.
+func (g *Gate) encodeStep(id checkpoint.ID, step *checkpoint.Step) (checkpoint.Row, error) {
+	row, err := checkpoint.EncodeStep(id, g.stepName(id, step.Key), step)
+	if err != nil {
+		return row, err
+	}
+	return g.vault.sealRow(row)
+}
+
+// decodeStep reads a row of this gate's store. Its error is a [*checkpoint.DecodeError].
+func (g *Gate) decodeStep(row checkpoint.Row) (*checkpoint.Step, error) {
+	row, err := g.vault.openRow(row)
+	if err != nil {
+		return nil, err
+	}
+	return checkpoint.DecodeStep(row)
+}

@@ -42,6 +42,10 @@ func (g *Gate) commitTwice(ctx context.Context, from origin, prev, next *checkpo
 		return rejected, err
 	}
 	p.addTo(c)
+	return g.writeTwice(ctx, c)
+}
+
+func (g *Gate) writeTwice(ctx context.Context, c *change) (verdict, error) {
 	v, err := g.write(ctx, c, conflict)
 	if v == unknown {
 		v, err = g.write(ctx, c, unknown)
@@ -64,6 +68,8 @@ func (g *Gate) write(ctx context.Context, c *change, unread verdict) (verdict, e
 	return v, err
 }
 
+// tryWrite is write without telling anybody. The batch has one put, with or without rows, or one
+// row.
 func (g *Gate) tryWrite(ctx context.Context, batch *checkpoint.Batch, unread verdict) (verdict, error) {
 	err := bounded(ctx, func(ctx context.Context) error { return g.store.Commit(ctx, batch) })
 	var changed *checkpoint.ConflictError
@@ -74,6 +80,10 @@ func (g *Gate) tryWrite(ctx context.Context, batch *checkpoint.Batch, unread ver
 		return lapsed, err
 	case errors.Is(err, checkpoint.ErrReadOnly), errors.Is(err, checkpoint.ErrInvalidBatch):
 		return rejected, err
+	case len(batch.Puts) == 0 && errors.As(err, &changed): // a row has no revision: it was the claim
+		return conflict, err
+	case len(batch.Puts) == 0:
+		return g.readRowBack(ctx, batch.Rows[0].Row), err
 	case errors.As(err, &changed):
 		return g.readBack(ctx, batch.Puts[0].Record, unread), err
 	default:
@@ -99,6 +109,19 @@ func (g *Gate) readBack(ctx context.Context, wrote checkpoint.Record, unless ver
 	default:
 		return conflict
 	}
+}
+
+// readRowBack looks for a row that may have been written.
+func (g *Gate) readRowBack(ctx context.Context, wrote checkpoint.Row) verdict {
+	var stored checkpoint.Row
+	err := bounded(ctx, func(ctx context.Context) (err error) {
+		stored, err = g.row(ctx, wrote.ID, wrote.Name)
+		return err
+	})
+	if err == nil && bytes.Equal(stored.Data, wrote.Data) {
+		return applied
+	}
+	return unknown
 }
 
 func bounded(ctx context.Context, f func(ctx context.Context) error) error {

@@ -24,7 +24,8 @@ type faulty struct {
 	fault   func(b *checkpoint.Batch) (before, after error)
 	blind   bool // sweeps see nothing, so that what they would have marked is seen by requests themselves
 	hanging bool // commits do what they do and return when their context ends
-	// loadFault fails every load, where it is set.
+	rows    int  // looks at rows
+	// loadFault fails every load, of rows too, where it is set.
 	loadFault error
 	// usageFault fails every look at what is stored, where it is set.
 	usageFault error
@@ -93,6 +94,17 @@ func (f *faulty) Load(ctx context.Context, id checkpoint.ID) (checkpoint.Record,
 		return checkpoint.Record{}, fault
 	}
 	return f.Store.Load(ctx, id)
+}
+
+func (f *faulty) Rows(ctx context.Context, id checkpoint.ID, from string, limit int) ([]checkpoint.Row, error) {
+	f.mu.Lock()
+	f.rows++
+	fault := f.loadFault
+	f.mu.Unlock()
+	if fault != nil {
+		return nil, fault
+	}
+	return f.Store.Rows(ctx, id, from, limit)
 }
 
 func (f *faulty) set(fault func(b *checkpoint.Batch) (before, after error)) {

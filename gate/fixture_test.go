@@ -134,7 +134,7 @@ func mustFail(t *testing.T, f host, c gate.Call, want gate.Code) *gate.Error {
 func wantCode(t *testing.T, what string, err error, want gate.Code) *gate.Error {
 	t.Helper()
 	var e *gate.Error
-	if !errors.As(err, &e) || !errors.Is(err, want) {
+	if !errors.As(err, &e) || e.Code != want || !errors.Is(err, want) { // a cause may be of another code
 		t.Fatalf("%s: want %s, have %v", what, want, err)
 	}
 	return e

@@ -258,7 +258,7 @@ func (r *request) fresh(ctx context.Context) (Outcome, error) {
 	}
 	defer room.release()
 	r.room = room
-	release, ok := g.claims.hold(id) // for F1, too: H9 claims what it creates
+	release, ok := g.claims.hold(id) // for F1, too: a step makes its record (O1, O2), and so does H9
 	if !ok {
 		return Outcome{}, busy(id)
 	}

@@ -95,7 +95,7 @@ type Limits struct {
 	Answer    int // of all payloads of one request together; default 256 KiB
 	Prompt    int // of what one prompt shows, arguments included; default 1 MiB
 	State     int // private state of a prompt; default 256 KiB
-	Result    int // a kept result; a larger one is not kept; default 64 KiB
+	Result    int // a kept result, a larger one is not kept; a step's, a larger one is refused; default 64 KiB
 	Questions int // in one prompt; default 16
 	Options   int // of one question; default 256
 	Name      int // scope, session, start ID, key; default 1 KiB

@@ -27,7 +27,12 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 // (H9), until it ends or somebody has to be asked. in is not recorded yet where its revision is 0.
 func (r *request) run(ctx context.Context, in *checkpoint.Interaction, recovery bool) (Outcome, error) {
 	for {
-		next, outcome, err := r.attempt(ctx, in, recovery)
+		// What is executed is what was approved (R9): both are the record's arguments, and the
+		// caller's are compared once more.
+		if !bytes.Equal(in.Arguments, r.args) {
+			return Outcome{}, r.invalid(ctx, "arguments changed before dispatch", in.ID)
+		}
+		next, outcome, err := r.conclude(ctx, r.handle(ctx, in, recovery))
 		if next == nil {
 			return outcome, err
 		}
@@ -35,63 +40,80 @@ func (r *request) run(ctx context.Context, in *checkpoint.Interaction, recovery 
 	}
 }
 
-// attempt is one run of the handler, and records what came of it: rows H1 to H9. Where it returns a
-// record there is another one to make.
-func (r *request) attempt(ctx context.Context, in *checkpoint.Interaction, recovery bool) (*checkpoint.Interaction, Outcome, error) {
-	c, outcome, err := r.handle(ctx, in, recovery)
-	if c != nil {
-		return r.prompted(ctx, in, *c, recovery)
-	}
-	return nil, outcome, err
+// An attempt is one run of the handler, when it has returned.
+type attempt struct {
+	in       *checkpoint.Interaction // as it is recorded by then: a step makes a record where there is none
+	recovery bool
+	result   json.RawMessage
+	asked    bool                     // the handler asked something, whatever it returned
+	err      error                    // what it returned
+	said     interrupt.Classification // of err
+	trouble  *Error                   // why a step was not recorded
 }
 
-// handle runs the handler. Where it asked it returns what, else how it ended.
-func (r *request) handle(ctx context.Context, in *checkpoint.Interaction, recovery bool) (*interrupt.Classification, Outcome, error) {
-	ended := func(e *Error) (*interrupt.Classification, Outcome, error) {
-		outcome, err := r.ended(ctx, in, e)
-		return nil, outcome, err
-	}
-	// What is executed is what was approved (R9): both are the record's arguments, and the caller's
-	// are compared once more.
-	if !bytes.Equal(in.Arguments, r.args) {
-		return nil, Outcome{}, r.invalid(ctx, "arguments changed before dispatch", in.ID)
-	}
+func (r *request) handle(ctx context.Context, in *checkpoint.Interaction, recovery bool) attempt {
 	handler := r.tool.handler
 	if recovery && r.tool.opts.Recover != nil {
 		handler = r.tool.opts.Recover
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	steps := &steps{request: r, lose: cancel, in: in}
 	run := r.resume(in, recovery)
+	run.Steps = steps
 	reports := r.takeReports(run)
-	var result json.RawMessage
-	var c interrupt.Classification
-	err := safely(func() (err error) {
-		result, err = handler(resume.With(ctx, run), bytes.Clone(in.Arguments))
+	a := attempt{recovery: recovery}
+	a.err = safely(func() (err error) {
+		a.result, err = handler(resume.With(ctx, run), bytes.Clone(in.Arguments))
 		if err != nil {
-			c = interrupt.Classify(err) // which calls methods of the handler's errors
+			a.said = interrupt.Classify(err) // which calls methods of the handler's errors
 		}
 		return err
 	})
-	asked := run.End()
+	a.asked = run.End()
 	reports.close()
-	if err == nil {
-		outcome, err := r.finish(ctx, in, result, asked)
+	a.in, a.trouble = steps.end()
+	return a
+}
+
+// conclude records what came of the attempt: rows H1 to H9. Where it returns a record there is
+// another attempt to make.
+func (r *request) conclude(ctx context.Context, a attempt) (*checkpoint.Interaction, Outcome, error) {
+	if a.err == nil {
+		outcome, err := r.finish(ctx, a.in, a.result, a.asked)
 		return nil, outcome, err
 	}
-	switch c.Kind {
-	case interrupt.KindPrompt:
-		return &c, Outcome{}, nil
+	if a.said.Kind == interrupt.KindPrompt {
+		if a.trouble == nil || a.in.Revision > 0 {
+			return r.prompted(ctx, a.in, a.said, a.recovery)
+		}
+		outcome, err := r.ended(ctx, a.in, a.trouble.copy()) // the record may have been made, and this is no second one
+		return nil, outcome, err
+	}
+	outcome, err := r.ended(ctx, a.in, r.ending(a))
+	return nil, outcome, err
+}
+
+// ending is how an attempt ended that brought neither a result nor a question: rows H3 to H5.
+func (r *request) ending(a attempt) *Error {
+	switch a.said.Kind {
 	case interrupt.KindMixed:
 		e := fail(ErrInvalidQuestion, "the tool raised a question and something else at once")
-		return ended(e.because(fmt.Errorf("beside the question: %w", c.Other)))
+		return e.because(fmt.Errorf("beside the question: %w", a.said.Other))
 	case interrupt.KindRejected:
-		return ended(fail(ErrRejected, "the person rejected it"))
+		return fail(ErrRejected, "the person rejected it")
 	case interrupt.KindDeclined:
-		return ended(fail(ErrDeclined, "the person declined to answer"))
+		return fail(ErrDeclined, "the person declined to answer")
 	case interrupt.KindCancelled:
-		return ended(fail(ErrCancelled, "the person broke off"))
-	default:
-		return ended(failure(err))
+		return fail(ErrCancelled, "the person broke off")
+	case interrupt.KindOutcomeUnknown: // H4u
+		e := fail(ErrOutcomeUnknown, "a step was begun and may have had its effect: %s", ownKey(r.call.StartID))
+		return e.because(a.err)
 	}
+	if a.trouble != nil && errors.Is(a.err, a.trouble) { // H5, or H8
+		return a.trouble.copy()
+	}
+	return failure(a.err)
 }
 
 // resume is what the handler can read of the record: every answer, and the state of the round that

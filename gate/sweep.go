@@ -63,7 +63,9 @@ func (g *Gate) sweepOne(ctx context.Context, record checkpoint.Record) {
 	case in.Start.IsZero(): // X4
 		g.remove(ctx, record, in.Tool, now)
 	default: // X4
-		g.note(ctx, sweeping, in, bury(in, g.argumentsHash(in.Tool, in.Arguments), now, g.tombstoneDue(now)))
+		if g.clearRows(ctx, record, now) {
+			g.note(ctx, sweeping, in, bury(in, g.argumentsHash(in.Tool, in.Arguments), now, g.tombstoneDue(now)))
+		}
 	}
 }
 
@@ -78,8 +80,10 @@ func (g *Gate) sweepUnread(ctx context.Context, record checkpoint.Record, now ti
 			g.remove(ctx, record, "", now)
 			return
 		}
-		prev := &checkpoint.Interaction{ID: record.ID, Revision: record.Revision, Status: record.Status, Claim: record.Claim}
-		g.note(ctx, sweeping, prev, buryUnread(record, now, g.tombstoneDue(now)))
+		if g.clearRows(ctx, record, now) {
+			prev := &checkpoint.Interaction{ID: record.ID, Revision: record.Revision, Status: record.Status, Claim: record.Claim}
+			g.note(ctx, sweeping, prev, buryUnread(record, now, g.tombstoneDue(now)))
+		}
 	})
 }
 
@@ -95,6 +99,26 @@ func (g *Gate) whereDead(ctx context.Context, id checkpoint.ID, claim checkpoint
 	}
 }
 
+// clearRows deletes a page of the record's rows, and reports whether there were none: a tombstone
+// keeps nothing of what was said.
+func (g *Gate) clearRows(ctx context.Context, record checkpoint.Record, now time.Time) bool {
+	rows, err := g.store.Rows(ctx, record.ID, "", sweepPage)
+	if err != nil {
+		g.log.WarnContext(ctx, "sweep", "error", err)
+		return false
+	}
+	if len(rows) == 0 {
+		return true
+	}
+	batch := &checkpoint.Batch{Time: now, Owner: g.member.Owner(), Lazy: true}
+	for _, row := range rows {
+		gone := checkpoint.Row{ID: row.ID, Name: row.Name}
+		batch.Rows = append(batch.Rows, checkpoint.RowPut{Row: gone, Epoch: record.Claim.Epoch})
+	}
+	g.tidy(ctx, batch)
+	return false
+}
+
 // remove deletes a record, and whoever comes next does it again where it fails. tool is empty where
 // it cannot be read.
 func (g *Gate) remove(ctx context.Context, record checkpoint.Record, tool string, now time.Time) {
@@ -104,14 +128,19 @@ func (g *Gate) remove(ctx context.Context, record checkpoint.Record, tool string
 		return
 	}
 	c.batch.Lazy = true
-	var changed *checkpoint.ConflictError
-	err = g.store.Commit(context.WithoutCancel(ctx), c.batch)
-	switch {
-	case err == nil:
+	if g.tidy(ctx, c.batch) {
 		g.tell(ctx, c.event)
-	case !errors.As(err, &changed):
+	}
+}
+
+// tidy commits what the next sweep does again where it fails.
+func (g *Gate) tidy(ctx context.Context, batch *checkpoint.Batch) (done bool) {
+	err := g.store.Commit(context.WithoutCancel(ctx), batch)
+	var changed *checkpoint.ConflictError
+	if err != nil && !errors.As(err, &changed) {
 		g.log.WarnContext(ctx, "sweep", "error", err)
 	}
+	return err == nil
 }
 
 // removal is the write that deletes a record as it was read.

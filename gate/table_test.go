@@ -16,7 +16,7 @@ func TestEveryRowIsNamed(t *testing.T) {
 	}
 	rows := map[string]bool{}
 	letters := ""
-	for _, m := range regexp.MustCompile(`(?m)^\| ([A-Z][0-9]m?) \|`).FindAllSubmatch(page, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^\| ([A-Z][0-9][mu]?) \|`).FindAllSubmatch(page, -1) {
 		rows[string(m[1])] = false
 		letters += string(m[1][:1])
 	}
@@ -27,7 +27,7 @@ func TestEveryRowIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := regexp.MustCompile(`\b([` + letters + `][0-9]m?)\b`)
+	name := regexp.MustCompile(`\b([` + letters + `][0-9][mu]?)\b`)
 	span := regexp.MustCompile(`\b([` + letters + `])([0-9])(?:–| to )([` + letters + `])([0-9])\b`)
 	for _, file := range files {
 		if matched, _ := filepath.Match("*_test.go", file); matched {

@@ -34,8 +34,9 @@ const (
 	// every such request, also after a success whose result is not kept, and for a first run that
 	// died without an answer; never after a person's no.
 	Recover
-	// Repeatable says that every effect of the handler is safe to repeat: where it is not known to
-	// have finished, it runs again as an ordinary attempt, and may ask on.
+	// Repeatable says that every effect of the handler is a step of [interrupt.Once] or safe to
+	// repeat: where it is not known to have finished, it runs again as an ordinary attempt, and may
+	// ask on.
 	Repeatable
 )
 

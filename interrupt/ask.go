@@ -28,7 +28,7 @@ import (
 //
 // Ask may be called several times in one run, one after the other; several goroutines ask through
 // [AskAll]. On a context that no gate made, every question is a new one. After the handler
-// returned, Ask fails with [ErrRunEnded].
+// returned, Ask fails with [ErrRunEnded], and inside a step of [Once] with [ErrInvalidStep].
 func Ask[Q Interrupt](ctx context.Context, question Q) (Q, error) {
 	result, err := ask(ctx, question)
 	if result == nil {
@@ -71,6 +71,9 @@ func AskAll(ctx context.Context, questions ...Interrupt) ([]Interrupt, error) {
 // ask returns the answered question with its outcome, or a nil question with what was raised or is
 // wrong.
 func ask(ctx context.Context, question Interrupt) (Interrupt, error) {
+	if key := resume.StepOf(ctx); key != "" {
+		return nil, &StepError{Key: key, Reason: "a step asks nobody", Err: ErrInvalidStep}
+	}
 	snapshot, err := Snapshot(question)
 	if err != nil {
 		return nil, err

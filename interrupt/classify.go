@@ -11,12 +11,13 @@ type Kind int
 
 // The kinds. There is one classifier, [Classify], and every face goes by it (R1).
 const (
-	KindFailure   Kind = iota // no interrupt in the tree
-	KindPrompt                // interrupts, and nothing else at the leaves
-	KindRejected              // ErrRejected and nothing worse, see Classify
-	KindDeclined              // ErrDeclined
-	KindCancelled             // ErrCancelled
-	KindMixed                 // an interrupt beside something else: nothing is asked
+	KindFailure        Kind = iota // no interrupt in the tree
+	KindPrompt                     // interrupts, and nothing else at the leaves
+	KindRejected                   // ErrRejected and nothing worse, see Classify
+	KindDeclined                   // ErrDeclined
+	KindCancelled                  // ErrCancelled
+	KindOutcomeUnknown             // ErrOutcomeUnknown of a step
+	KindMixed                      // an interrupt beside something else: nothing is asked
 )
 
 // A Classification is what [Classify] made of an error.
@@ -24,16 +25,16 @@ type Classification struct {
 	Kind      Kind
 	Questions []Interrupt     // of a prompt, in the order of the tree
 	State     json.RawMessage // the private state that travels with a prompt; nil: none
-	// Other is the first leaf that is neither interrupt nor decision: of KindMixed what stands
+	// Other is the first leaf that is neither interrupt nor outcome: of KindMixed what stands
 	// beside the interrupts, of KindFailure the failure.
 	Other error
 }
 
 // Classify says what the error of a handler is. An error whose tree (Unwrap, errors.Join) holds
 // interrupts and nothing else at its leaves is a prompt; wrapping keeps it one. A tree whose leaves
-// are [ErrRejected], [ErrDeclined] and [ErrCancelled] only is that outcome, the last of them in
-// this order. A tree without an interrupt is a failure. One that mixes interrupts with anything
-// else is neither: the handler said two things at once.
+// are [ErrRejected], [ErrDeclined], [ErrCancelled] and [ErrOutcomeUnknown] only is that outcome,
+// the last of them in this order. A tree without an interrupt is a failure. One that mixes
+// interrupts with anything else is neither: the handler said two things at once.
 func Classify(err error) Classification {
 	var t tree
 	t.walk(err)
@@ -74,6 +75,11 @@ func (t *tree) walk(err error) {
 		t.states = append(t.states, e.state)
 		t.walk(e.error)
 		return
+	case *StepError:
+		if e != nil && e.Err != nil {
+			t.walk(e.Err) // its cause is the host's, and no leaf
+			return
+		}
 	case interface{ Unwrap() []error }:
 		if children := e.Unwrap(); len(children) > 0 {
 			for _, child := range children {
@@ -101,6 +107,8 @@ func (t *tree) leaf(err error) {
 		kind = KindDeclined
 	case ErrCancelled:
 		kind = KindCancelled
+	case ErrOutcomeUnknown:
+		kind = KindOutcomeUnknown
 	default:
 		if t.other == nil {
 			t.other = err

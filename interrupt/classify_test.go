@@ -12,6 +12,7 @@ import (
 func TestClassify(t *testing.T) {
 	other := errors.New("other")
 	question := func() error { return interrupt.ToolPermission("x", "") }
+	step := func(err, cause error) error { return &interrupt.StepError{Key: "a", Err: err, Cause: cause} }
 	stateful := func(state string) error { return interrupt.WithState(question(), []byte(state)) }
 	for name, test := range map[string]struct {
 		err       error
@@ -20,22 +21,29 @@ func TestClassify(t *testing.T) {
 		state     string
 		other     error // nil: not looked at
 	}{
-		"nothing":                      {nil, interrupt.KindFailure, 0, "", nil},
-		"a failure":                    {fmt.Errorf("wrapped: %w", other), interrupt.KindFailure, 0, "", other},
-		"a decision beside a failure":  {errors.Join(interrupt.ErrRejected, other), interrupt.KindFailure, 0, "", other},
-		"no children":                  {noChildren{}, interrupt.KindFailure, 0, "", noChildren{}},
-		"no child":                     {noChild{}, interrupt.KindFailure, 0, "", noChild{}},
-		"no children, beside":          {errors.Join(question(), noChildren{}), interrupt.KindMixed, 0, "", noChildren{}},
-		"no child, beside":             {errors.Join(question(), noChild{}), interrupt.KindMixed, 0, "", noChild{}},
-		"nil children":                 {fmt.Errorf("%w %w", question(), error(nil)), interrupt.KindPrompt, 1, "", nil},
-		"a question":                   {question(), interrupt.KindPrompt, 1, "", nil},
-		"with state":                   {fmt.Errorf("wrapped: %w", stateful("null")), interrupt.KindPrompt, 1, "null", nil},
-		"one of two with state":        {errors.Join(stateful("1"), question()), interrupt.KindPrompt, 2, "1", nil},
-		"state given twice":            {errors.Join(stateful("1"), stateful("2")), interrupt.KindMixed, 0, "", nil},
-		"state of a state":             {interrupt.WithState(stateful("1"), []byte("2")), interrupt.KindMixed, 0, "", nil},
-		"a question beside a failure":  {errors.Join(question(), other), interrupt.KindMixed, 0, "", other},
-		"a question beside a decision": {errors.Join(question(), interrupt.ErrDeclined), interrupt.KindMixed, 0, "", interrupt.ErrDeclined},
-		"the worst decision":           {errors.Join(interrupt.ErrDeclined, interrupt.ErrCancelled, interrupt.ErrRejected), interrupt.KindCancelled, 0, "", nil},
+		"nothing":                          {nil, interrupt.KindFailure, 0, "", nil},
+		"a failure":                        {fmt.Errorf("wrapped: %w", other), interrupt.KindFailure, 0, "", other},
+		"a decision beside a failure":      {errors.Join(interrupt.ErrRejected, other), interrupt.KindFailure, 0, "", other},
+		"no children":                      {noChildren{}, interrupt.KindFailure, 0, "", noChildren{}},
+		"no child":                         {noChild{}, interrupt.KindFailure, 0, "", noChild{}},
+		"no children, beside":              {errors.Join(question(), noChildren{}), interrupt.KindMixed, 0, "", noChildren{}},
+		"no child, beside":                 {errors.Join(question(), noChild{}), interrupt.KindMixed, 0, "", noChild{}},
+		"nil children":                     {fmt.Errorf("%w %w", question(), error(nil)), interrupt.KindPrompt, 1, "", nil},
+		"a question":                       {question(), interrupt.KindPrompt, 1, "", nil},
+		"with state":                       {fmt.Errorf("wrapped: %w", stateful("null")), interrupt.KindPrompt, 1, "null", nil},
+		"one of two with state":            {errors.Join(stateful("1"), question()), interrupt.KindPrompt, 2, "1", nil},
+		"state given twice":                {errors.Join(stateful("1"), stateful("2")), interrupt.KindMixed, 0, "", nil},
+		"state of a state":                 {interrupt.WithState(stateful("1"), []byte("2")), interrupt.KindMixed, 0, "", nil},
+		"a question beside a failure":      {errors.Join(question(), other), interrupt.KindMixed, 0, "", other},
+		"a question beside a decision":     {errors.Join(question(), interrupt.ErrDeclined), interrupt.KindMixed, 0, "", interrupt.ErrDeclined},
+		"an unknown outcome":               {fmt.Errorf("x: %w", step(interrupt.ErrOutcomeUnknown, other)), interrupt.KindOutcomeUnknown, 0, "", nil},
+		"an unknown outcome is the worst":  {errors.Join(interrupt.ErrCancelled, interrupt.ErrOutcomeUnknown), interrupt.KindOutcomeUnknown, 0, "", nil},
+		"an unknown outcome and a failure": {errors.Join(other, step(interrupt.ErrOutcomeUnknown, nil)), interrupt.KindFailure, 0, "", other},
+		"an unknown outcome and a question": {
+			errors.Join(step(interrupt.ErrOutcomeUnknown, nil), question()), interrupt.KindMixed, 0, "", interrupt.ErrOutcomeUnknown},
+		"a step that was refused":        {step(other, question()), interrupt.KindFailure, 0, "", other},
+		"a step that nothing is said of": {&interrupt.StepError{}, interrupt.KindFailure, 0, "", nil},
+		"the worst decision":             {errors.Join(interrupt.ErrDeclined, interrupt.ErrCancelled, interrupt.ErrRejected), interrupt.KindCancelled, 0, "", nil},
 	} {
 		c := interrupt.Classify(test.err)
 		if c.Kind != test.kind || len(c.Questions) != test.questions || string(c.State) != test.state {

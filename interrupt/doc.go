@@ -16,7 +16,8 @@
 // On the first run Ask returns the question, and the handler returns it. Whoever runs the handler
 // (package gate, or any program that looks with errors.As) puts it to a person and, when the answer
 // is there, runs the handler again from the top; then Ask returns the answered question. So what
-// stands before an Ask runs more than once, and has to bear that.
+// stands before an Ask runs more than once, and has to bear that, or is a step of [Once], which is
+// recorded and not repeated.
 //
 // # Answers
 //

@@ -26,8 +26,8 @@ var (
 	ErrCancelled = errors.New("cancelled by the person")
 )
 
-// ErrRunEnded is returned by [Ask] and its kin on the context of a handler that has already
-// returned.
+// ErrRunEnded is returned by [Ask], [Once] and their kin on the context of a handler that has
+// already returned.
 var ErrRunEnded = errors.New("the handler has already returned")
 
 // ErrNoRun is returned by [Progress] on a context that is not that of a handler: one that no gate

@@ -108,6 +108,34 @@ func (s *site) recoverDeploy(_ context.Context, arguments json.RawMessage) (json
 	return json.Marshal(DeployOutput{URL: "https://" + in.Service + ".example.com"})
 }
 
+func (s *site) migrate(ctx context.Context, in DeployInput) (DeployOutput, error) {
+	backup, err := interrupt.Once(ctx, "backup", s.backup, &interrupt.OnceOptions[string]{Idempotent: true})
+	if err != nil {
+		return DeployOutput{}, err
+	}
+	ask := interrupt.ToolPermission("migrate", "Migrate "+in.Service+", of which there is "+backup)
+	if _, err := interrupt.Ask(ctx, ask); err != nil {
+		return DeployOutput{}, err
+	}
+	ship := func(context.Context, string) (DeployOutput, error) { return s.ship(in) }
+	return interrupt.Once(ctx, "ship", ship, &interrupt.OnceOptions[DeployOutput]{Check: s.shipped(in)})
+}
+
+// backup makes one backup for one ID.
+func (s *site) backup(_ context.Context, stepID string) (string, error) {
+	if !slices.Contains(s.files, stepID) {
+		s.files = append(s.files, stepID)
+	}
+	return "a backup", nil
+}
+
+func (s *site) shipped(in DeployInput) func(context.Context, string) (DeployOutput, bool, error) {
+	return func(context.Context, string) (DeployOutput, bool, error) {
+		out := DeployOutput{URL: "https://" + in.Service + ".example.com"}
+		return out, s.running[in.Service] == in.Version, nil
+	}
+}
+
 func deployTool(s *site) *gate.Tool {
 	return gate.NewTool("deploy", s.deploy, &gate.ToolOptions{Replay: gate.Recover, Recover: s.recoverDeploy})
 }
@@ -157,6 +185,26 @@ func TestRestart(t *testing.T) {
 			Answers:   []gatetest.Answer{gatetest.Allow()},
 			Before:    func() { s = newSite() },
 		})
+}
+
+// R4: however often it runs, and wherever a process dies, there is one backup and one deployment.
+func TestMigrate(t *testing.T) {
+	var s *site
+	newTool := func() *gate.Tool {
+		return gate.NewTool("migrate", s.migrate, &gate.ToolOptions{Replay: gate.Repeatable})
+	}
+	gatetest.Run(t, newTool, gatetest.Script{
+		Arguments: `{"service":"api","version":"2"}`,
+		Answers:   []gatetest.Answer{gatetest.Allow()},
+		Result:    `{"url":"https://api.example.com"}`,
+		Before:    func() { s = newSite() },
+		After: func(story *gatetest.Story) error {
+			if s.ships > 1 || len(s.files) > 4 || story.Err == nil && (s.ships != 1 || len(s.files) != 4) {
+				return fmt.Errorf("shipped %d times, the files are %v", s.ships, s.files)
+			}
+			return nil
+		},
+	})
 }
 
 // R6: what was approved is what is done, also where the world changed meanwhile.

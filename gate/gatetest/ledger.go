@@ -126,6 +126,14 @@ func (c *connection) Load(ctx context.Context, id checkpoint.ID) (checkpoint.Rec
 	return c.Store.Load(ctx, id)
 }
 
+// Rows implements [checkpoint.Store].
+func (c *connection) Rows(ctx context.Context, id checkpoint.ID, from string, limit int) ([]checkpoint.Row, error) {
+	if c.died() {
+		return nil, checkpoint.ErrUnavailable
+	}
+	return c.Store.Rows(ctx, id, from, limit)
+}
+
 // Commit implements [checkpoint.Store]. It is where processes die.
 func (c *connection) Commit(ctx context.Context, b *checkpoint.Batch) error {
 	if c.died() {

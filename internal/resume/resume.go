@@ -24,6 +24,7 @@ type Run struct {
 	Questions  []Question
 	Current    int // Questions[Current:] are those of Round
 	Facilities []string
+	Steps      Steps
 	// Report takes an update of the handler's progress, and reports false once the run has ended.
 	Report func(ctx context.Context, u Update) bool
 
