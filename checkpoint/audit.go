@@ -55,11 +55,13 @@ type auditEnvelope struct {
 
 // EncodeEntry returns the data of an audit entry.
 func EncodeEntry(e *Entry) ([]byte, error) {
-	data, err := json.Marshal(auditEnvelope{auditVersion, e})
-	if err != nil {
-		return nil, fmt.Errorf("write audit entry of %s: %w", e.Interaction, err)
+	m := members{escapeHTML: true}
+	m.buf.Grow(512)
+	e.appendTo(&m)
+	if m.err != nil {
+		return nil, fmt.Errorf("write audit entry of %s: %w", e.Interaction, m.err)
 	}
-	return data, nil
+	return m.buf.Bytes(), nil
 }
 
 // DecodeEntry reads the data of an audit entry.

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/parley-go/parley/internal/canon"
 )
 
 // formatVersion is the version of the JSON value in [Record.Data]. A later release reads all
@@ -33,6 +31,12 @@ func (e *DecodeError) Error() string {
 // Unwrap returns the error of the decoder, if there was one.
 func (e *DecodeError) Unwrap() error { return e.Err }
 
+// What most records need at most, beside their arguments: the buffer of the others grows.
+const (
+	usualRecord = 1 << 10
+	usualRound  = 1 << 10
+)
+
 type envelope struct {
 	V int `json:"v"`
 	*Interaction
@@ -40,13 +44,15 @@ type envelope struct {
 
 // Encode returns the record of the interaction: its plain fields and, in Data, all of it.
 func Encode(in *Interaction) (Record, error) {
-	data, err := canon.Marshal(envelope{formatVersion, in})
-	if err != nil {
-		return Record{}, fmt.Errorf("write interaction %s: %w", in.ID, err)
+	var m members
+	m.buf.Grow(len(in.Arguments) + len(in.Rounds)*usualRound + usualRecord)
+	in.appendTo(&m)
+	if m.err != nil {
+		return Record{}, fmt.Errorf("write interaction %s: %w", in.ID, m.err)
 	}
 	return Record{
 		ID: in.ID, Revision: in.Revision, Status: in.Status, Scope: in.Scope, Start: in.Start,
-		Due: in.Due, Claim: in.Claim, Data: data,
+		Due: in.Due, Claim: in.Claim, Data: m.buf.Bytes(),
 	}, nil
 }
 

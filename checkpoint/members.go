@@ -1,0 +1,202 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// members appends JSON objects member by member, byte for byte as encoding/json writes the same
+// structs: what is stored keeps its form, and is written without reflection. The first error stays.
+type members struct {
+	buf        bytes.Buffer
+	escapeHTML bool // <, > and & in strings are written as escapes
+	err        error
+}
+
+// open and shut begin and end an object.
+
+func (m *members) open() { m.buf.WriteByte('{') }
+func (m *members) shut() { m.buf.WriteByte('}') }
+
+// element separates an item of an array from the one before it.
+func (m *members) element(i int) {
+	if i > 0 {
+		m.buf.WriteByte(',')
+	}
+}
+
+// name begins a member.
+func (m *members) name(name string) {
+	if written := m.buf.Bytes(); written[len(written)-1] != '{' {
+		m.buf.WriteByte(',')
+	}
+	m.buf.WriteByte('"')
+	m.buf.WriteString(name) // the names of this package need no escape
+	m.buf.WriteString(`":`)
+}
+
+// The members that are left out where they are zero have "optional" in their name.
+
+func (m *members) number(name string, n uint64) {
+	m.name(name)
+	m.buf.Write(strconv.AppendUint(m.buf.AvailableBuffer(), n, 10))
+}
+
+func (m *members) integer(name string, n int64) {
+	m.name(name)
+	m.buf.Write(strconv.AppendInt(m.buf.AvailableBuffer(), n, 10))
+}
+
+func (m *members) optionalNumber(name string, n uint64) {
+	if n != 0 {
+		m.number(name, n)
+	}
+}
+
+func (m *members) optionalInteger(name string, n int) {
+	if n != 0 {
+		m.integer(name, int64(n))
+	}
+}
+
+func (m *members) optionalTrue(name string, is bool) {
+	if is {
+		m.name(name)
+		m.buf.WriteString("true")
+	}
+}
+
+func (m *members) text(name, s string) {
+	m.name(name)
+	m.string(s)
+}
+
+func (m *members) string(s string) {
+	m.buf.Write(appendText(m.buf.AvailableBuffer(), s, m.escapeHTML))
+}
+
+func (m *members) optionalText(name, s string) {
+	if s != "" {
+		m.text(name, s)
+	}
+}
+
+// hex writes an id or a hash.
+func (m *members) hex(name string, b []byte) {
+	m.name(name)
+	m.digits(b)
+}
+
+func (m *members) digits(b []byte) {
+	dst := append(m.buf.AvailableBuffer(), '"')
+	m.buf.Write(append(hex.AppendEncode(dst, b), '"'))
+}
+
+func (m *members) optionalHash(name string, h Hash) {
+	if !h.IsZero() {
+		m.hex(name, h[:])
+	}
+}
+
+func (m *members) status(name string, s Status) {
+	text, err := s.MarshalText()
+	m.fail(err)
+	m.text(name, string(text))
+}
+
+func (m *members) time(name string, t time.Time) {
+	m.name(name)
+	dst, err := t.AppendText(append(m.buf.AvailableBuffer(), '"'))
+	m.fail(err)
+	m.buf.Write(append(dst, '"'))
+}
+
+func (m *members) optionalTime(name string, t time.Time) {
+	if !t.IsZero() {
+		m.time(name, t)
+	}
+}
+
+func (m *members) raw(name string, value json.RawMessage) {
+	m.name(name)
+	m.value(value)
+}
+
+func (m *members) optionalRaw(name string, value json.RawMessage) {
+	if len(value) > 0 {
+		m.raw(name, value)
+	}
+}
+
+// value writes a JSON value without the white space between its tokens.
+func (m *members) value(value json.RawMessage) {
+	if value == nil {
+		m.buf.WriteString("null")
+		return
+	}
+	m.fail(json.Compact(&m.buf, value))
+}
+
+func (m *members) fail(err error) {
+	if m.err == nil {
+		m.err = err
+	}
+}
+
+// appendText appends a string with the escapes of encoding/json: what JSON demands; U+2028 and
+// U+2029, which end a line in JavaScript; and one for each byte that is no UTF-8.
+func appendText(dst []byte, s string, escapeHTML bool) []byte {
+	dst = append(dst, '"')
+	done := 0 // how much of s is written
+	for i := 0; i < len(s); {
+		r, size := rune(s[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(s[i:])
+		}
+		if escape := escapeOf(r, size, escapeHTML); escape != "" {
+			dst = append(append(dst, s[done:i]...), escape...)
+			done = i + size
+		}
+		i += size
+	}
+	return append(append(dst, s[done:]...), '"')
+}
+
+// escapeOf returns what stands for a rune, or "" where that is the rune itself. size is how many
+// bytes it was read from.
+func escapeOf(r rune, size int, escapeHTML bool) string {
+	switch {
+	case r == '"':
+		return `\"`
+	case r == '\\':
+		return `\\`
+	case r < ' ':
+		return controls[r]
+	case r < utf8.RuneSelf:
+		if escapeHTML && (r == '<' || r == '>' || r == '&') {
+			return `\u00` + hexDigits[r>>4:r>>4+1] + hexDigits[r&15:r&15+1]
+		}
+	case r == utf8.RuneError && size == 1:
+		return `\ufffd`
+	case r == '\u2028':
+		return `\u2028`
+	case r == '\u2029':
+		return `\u2029`
+	}
+	return ""
+}
+
+const hexDigits = "0123456789abcdef"
+
+// controls are the escapes of the characters before the space.
+var controls = func() (escapes [' ']string) {
+	for c := range escapes {
+		escapes[c] = `\u00` + hexDigits[c>>4:c>>4+1] + hexDigits[c&15:c&15+1]
+	}
+	escapes['\b'], escapes['\f'], escapes['\n'], escapes['\r'], escapes['\t'] = `\b`, `\f`, `\n`, `\r`, `\t`
+	return escapes
+}()
