@@ -10,29 +10,42 @@ import (
 // [ErrInvalidPayload]. Decline and cancel are the same for every type; only accepted payloads reach
 // a type's own code.
 func Check(q Interrupt, payload []byte) (action Action, interruptID string, err error) {
-	action, interruptID, err = ActionOf(q.TypeName(), payload)
-	if err != nil || action != ActionAccept {
-		return action, interruptID, err
+	a, err := readAnswer(q.TypeName(), payload)
+	if err != nil || a.Action != ActionAccept {
+		return a.Action, a.InterruptID, err
+	}
+	if s, ok := settles(q); ok {
+		return a.Action, a.InterruptID, s.fits(a)
 	}
 	if v, ok := q.(PayloadValidator); ok {
-		return action, interruptID, asPayloadError(q.TypeName(), v.ValidatePayload(payload))
+		return a.Action, a.InterruptID, asPayloadError(q.TypeName(), v.ValidatePayload(payload))
 	}
 	dup := Clone(q)
 	if dup == nil {
 		return "", "", &QuestionError{q.TypeName(), "", "cannot be copied"}
 	}
-	return action, interruptID, asPayloadError(q.TypeName(), dup.Return(bytes.Clone(payload)))
+	return a.Action, a.InterruptID, asPayloadError(q.TypeName(), dup.Return(bytes.Clone(payload)))
 }
 
 // Apply checks an answer and gives it to its question. A type of the user's own is not told of a
 // decline or a cancel by Return, which knows accepted payloads only, but by the action that this
 // function and [Ask] return.
 func Apply(q Interrupt, payload []byte) (Action, error) {
+	if s, ok := settles(q); ok {
+		a, err := readAnswer(q.TypeName(), payload)
+		if err == nil {
+			err = s.settle(a)
+		}
+		if err != nil {
+			return "", err
+		}
+		return a.Action, nil
+	}
 	action, _, err := Check(q, payload)
 	if err != nil {
 		return "", err
 	}
-	if action != ActionAccept && !own(q) {
+	if action != ActionAccept {
 		return action, nil
 	}
 	return action, asPayloadError(q.TypeName(), q.Return(bytes.Clone(payload)))

@@ -95,17 +95,23 @@ func (f *FormInterrupt) Fields() ([]Field, error) {
 // ValidatePayload checks an answer, a [FormPayload] in JSON, and changes nothing. The error is a
 // [*PayloadError] that names the field, or the [*QuestionError] of a form that is itself invalid.
 func (f *FormInterrupt) ValidatePayload(payload []byte) error {
-	_, _, err := f.decide(payload)
-	return err
+	return validatePayload(f, TypeForm, payload)
 }
 
 // Return checks an answer and sets Action and Content. On an error nothing is changed.
-func (f *FormInterrupt) Return(payload []byte) error {
-	action, content, err := f.decide(payload)
+func (f *FormInterrupt) Return(payload []byte) error { return returnPayload(f, TypeForm, payload) }
+
+func (f *FormInterrupt) fits(a answer) error {
+	_, err := f.content(a)
+	return err
+}
+
+func (f *FormInterrupt) settle(a answer) error {
+	content, err := f.content(a)
 	if err != nil {
 		return err
 	}
-	f.Action, f.Content = action, content
+	f.Action, f.Content = a.Action, content
 	return nil
 }
 

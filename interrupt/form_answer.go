@@ -12,32 +12,28 @@ import (
 	"github.com/parley-go/parley/internal/schema"
 )
 
-// decide reads an answer and holds it to the form (R15). The content is in canonical form, nil
-// where there is none.
-func (f *FormInterrupt) decide(payload []byte) (Action, json.RawMessage, error) {
+// content holds an answer to the form (R15) and returns its content in canonical form; nil where it
+// accepts nothing.
+func (f *FormInterrupt) content(a answer) (json.RawMessage, error) {
 	profile, err := readProfile(f.Schema)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	answer, err := decodePayload(TypeForm, payload, "content")
-	if err != nil {
-		return "", nil, err
+	if err := a.only(TypeForm, "content"); err != nil || a.Action != ActionAccept {
+		return nil, err
 	}
-	if answer.Action != ActionAccept {
-		return answer.Action, nil, nil
-	}
-	content, ok := answer.Fields["content"]
+	content, ok := a.field("content")
 	if !ok {
-		return "", nil, &PayloadError{TypeForm, contentPath, "is required where the action is accept"}
+		return nil, &PayloadError{TypeForm, contentPath, "is required where the action is accept"}
 	}
 	canonical, err := canonicalForm(content)
 	if err != nil {
-		return "", nil, misread(err)
+		return nil, misread(err)
 	}
 	if err := profile.check(canonical); err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	return ActionAccept, canonical, nil
+	return canonical, nil
 }
 
 const contentPath = "/content"

@@ -120,6 +120,9 @@ func textOf(value jsontext.Value) (string, bool) {
 	if value.Kind() != jsontext.KindString {
 		return "", false
 	}
+	if bytes.IndexByte(value, '\\') < 0 {
+		return string(value[1 : len(value)-1]), true
+	}
 	text, err := jsontext.AppendUnquote(nil, value)
 	return string(text), err == nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -41,60 +42,128 @@ func negative(interruptID string, action Action) []byte {
 	return payload
 }
 
-// An answer is a payload taken apart: the members that every type has, and the others by name.
+// An answer is a payload taken apart: the members that every type has, and the others.
 type answer struct {
 	InterruptID string
 	Action      Action
-	Fields      map[string]json.RawMessage
+	fields      []field
 }
 
-// decodePayload reads the payload of one of this package's types: one JSON object without duplicate
-// names, holding only the common members and the named fields. A decline or a cancel carries none
-// of the fields.
-func decodePayload(typeName string, payload []byte, fields ...string) (answer, error) {
-	a, err := readPayload(typeName, payload)
-	if err != nil {
-		return answer{}, err
+// A field is a member of the type's own.
+type field struct {
+	name  string
+	value json.RawMessage
+}
+
+func (a answer) field(name string) (value json.RawMessage, ok bool) {
+	for _, f := range a.fields {
+		if f.name == name {
+			return f.value, true
+		}
 	}
-	for name := range a.Fields {
-		if !slices.Contains(fields, name) {
-			return answer{}, &PayloadError{typeName, pointer(name), "unknown member"}
+	return nil, false
+}
+
+// only refuses other fields than the named ones. A decline or a cancel carries none of these
+// either.
+func (a answer) only(typeName string, names ...string) error {
+	for _, f := range a.fields {
+		if !slices.Contains(names, f.name) {
+			return &PayloadError{typeName, pointer(f.name), "unknown member"}
 		}
 		if a.Action != ActionAccept {
-			return answer{}, &PayloadError{typeName, pointer(name), fmt.Sprintf("must be absent where the action is %s", a.Action)}
+			return &PayloadError{typeName, pointer(f.name), fmt.Sprintf("must be absent where the action is %s", a.Action)}
 		}
 	}
-	return a, nil
+	return nil
+}
+
+// A settler is a type of this package. What [readPayload] read is not read again for it.
+type settler interface {
+	// fits checks an answer and changes nothing.
+	fits(a answer) error
+	// settle sets the decision, or changes nothing where the answer does not fit.
+	settle(a answer) error
+}
+
+// settles returns the question where it is of a type of this package, and not of one that embeds
+// such a type.
+func settles(q Interrupt) (settler, bool) {
+	if !own(q) {
+		return nil, false
+	}
+	s, ok := q.(settler)
+	return s, ok
+}
+
+func validatePayload(q settler, typeName string, payload []byte) error {
+	a, err := readPayload(typeName, payload)
+	if err != nil {
+		return err
+	}
+	return q.fits(a)
+}
+
+func returnPayload(q settler, typeName string, payload []byte) error {
+	a, err := readPayload(typeName, payload)
+	if err != nil {
+		return err
+	}
+	return q.settle(a)
 }
 
 // ActionOf reads the action and the question id from a payload of any type, strictly: one JSON
 // object without duplicate names. A payload without an action means accept. The error is a
 // [*PayloadError].
 func ActionOf(typeName string, payload []byte) (action Action, interruptID string, err error) {
+	a, err := readAnswer(typeName, payload)
+	return a.Action, a.InterruptID, err
+}
+
+// readAnswer is readPayload for any type: a decline or a cancel carries no content.
+func readAnswer(typeName string, payload []byte) (answer, error) {
 	a, err := readPayload(typeName, payload)
 	if err != nil {
-		return "", "", err
+		return answer{}, err
 	}
-	if a.Action != ActionAccept && len(a.Fields) > 0 {
-		return "", "", &PayloadError{typeName, "", fmt.Sprintf("must carry no content where the action is %s", a.Action)}
+	if a.Action != ActionAccept && len(a.fields) > 0 {
+		return answer{}, &PayloadError{typeName, "", fmt.Sprintf("must carry no content where the action is %s", a.Action)}
 	}
-	return a.Action, a.InterruptID, nil
+	return a, nil
+}
+
+// A payloadReader is a tokenizer that outlives one payload in a pool: it keeps its buffers.
+type payloadReader struct {
+	in     bytes.Buffer
+	tokens jsontext.Decoder
+}
+
+var payloadReaders = sync.Pool{New: func() any { return new(payloadReader) }}
+
+func (r *payloadReader) release() {
+	r.in = bytes.Buffer{} // do not keep the caller's bytes
+	r.tokens.Reset(&r.in)
+	payloadReaders.Put(r)
 }
 
 func readPayload(typeName string, payload []byte) (answer, error) {
-	a := answer{Action: ActionAccept, Fields: map[string]json.RawMessage{}}
-	d := jsontext.NewDecoder(bytes.NewReader(payload))
+	r := payloadReaders.Get().(*payloadReader)
+	defer r.release()
+	r.in = *bytes.NewBuffer(payload)
+	r.tokens.Reset(&r.in)
+	d := &r.tokens
+	a := answer{Action: ActionAccept}
 	if open, err := d.ReadToken(); err != nil {
 		return answer{}, malformed(typeName, err)
 	} else if open.Kind() != '{' {
 		return answer{}, &PayloadError{typeName, "", "must be a JSON object"}
 	}
 	for d.PeekKind() != '}' {
-		name, err := d.ReadToken()
+		name, err := d.ReadValue()
 		if err != nil {
 			return answer{}, malformed(typeName, err)
 		}
-		member := name.String()
+		member := memberName(name)
 		value, err := d.ReadValue()
 		if err != nil {
 			return answer{}, malformed(typeName, err)
@@ -110,6 +179,18 @@ func readPayload(typeName string, payload []byte) (answer, error) {
 		return answer{}, &PayloadError{typeName, "", "must be one JSON value with nothing after it"}
 	}
 	return a, nil
+}
+
+// memberName reads a name. Those that every payload has cost nothing.
+func memberName(quoted jsontext.Value) string {
+	switch string(quoted) {
+	case `"interruptId"`:
+		return "interruptId"
+	case `"action"`:
+		return "action"
+	}
+	name, _ := textOf(quoted) // the tokenizer found it well formed
+	return name
 }
 
 func (a *answer) set(typeName, member string, value jsontext.Value) error {
@@ -128,16 +209,18 @@ func (a *answer) set(typeName, member string, value jsontext.Value) error {
 		}
 		return &PayloadError{typeName, "/action", "must be accept, decline or cancel"}
 	default:
-		a.Fields[member] = json.RawMessage(value.Clone())
+		a.fields = append(a.fields, field{member, json.RawMessage(value.Clone())})
 		return nil
 	}
 }
 
 func readString(typeName, member string, value jsontext.Value, into *string) error {
-	if value.Kind() != '"' {
+	text, ok := textOf(value)
+	if !ok {
 		return &PayloadError{typeName, pointer(member), "must be a string"}
 	}
-	return json.Unmarshal(value, into)
+	*into = text
+	return nil
 }
 
 func malformed(typeName string, err error) error {

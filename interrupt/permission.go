@@ -108,16 +108,16 @@ func (p *ToolPermissionInterrupt) Validate() error {
 	}
 	seen := make(map[string]bool, len(p.Options))
 	for i, option := range p.Options {
-		at := fmt.Sprintf("/options/%d/", i)
+		at := func(member string) string { return fmt.Sprintf("/options/%d/%s", i, member) }
 		switch {
 		case option.OptionID == "" || !utf8.ValidString(option.OptionID):
-			return p.invalid(at+"optionId", "must be valid UTF-8 and not empty")
+			return p.invalid(at("optionId"), "must be valid UTF-8 and not empty")
 		case seen[option.OptionID]:
-			return p.invalid(at+"optionId", fmt.Sprintf("%.64q is there twice", option.OptionID))
+			return p.invalid(at("optionId"), fmt.Sprintf("%.64q is there twice", option.OptionID))
 		case option.Name == "" || !utf8.ValidString(option.Name):
-			return p.invalid(at+"name", "must be valid UTF-8 and not empty")
+			return p.invalid(at("name"), "must be valid UTF-8 and not empty")
 		case !option.Allows() && !rejects(option.Kind):
-			return p.invalid(at+"kind", fmt.Sprintf("%.64q is none of allow_once, allow_always, reject_once, reject_always", option.Kind))
+			return p.invalid(at("kind"), fmt.Sprintf("%.64q is none of allow_once, allow_always, reject_once, reject_always", option.Kind))
 		}
 		seen[option.OptionID] = true
 	}
@@ -126,41 +126,49 @@ func (p *ToolPermissionInterrupt) Validate() error {
 
 // ValidatePayload checks an answer without changing anything.
 func (p *ToolPermissionInterrupt) ValidatePayload(payload []byte) error {
-	_, _, err := p.read(payload)
-	return err
+	return validatePayload(p, TypeToolPermission, payload)
 }
 
 // Return sets the decision. An answer without its optionId is refused, as is one that names no
 // option of the question.
 func (p *ToolPermissionInterrupt) Return(payload []byte) error {
-	action, option, err := p.read(payload)
+	return returnPayload(p, TypeToolPermission, payload)
+}
+
+func (p *ToolPermissionInterrupt) fits(a answer) error {
+	_, err := p.chosen(a)
+	return err
+}
+
+func (p *ToolPermissionInterrupt) settle(a answer) error {
+	option, err := p.chosen(a)
 	if err != nil {
 		return err
 	}
-	p.Action, p.SelectedOptionID, p.SelectedKind = action, option.OptionID, option.Kind
-	p.Allowed = action == ActionAccept && option.Allows()
+	p.Action, p.SelectedOptionID, p.SelectedKind = a.Action, option.OptionID, option.Kind
+	p.Allowed = a.Action == ActionAccept && option.Allows()
 	return nil
 }
 
-func (p *ToolPermissionInterrupt) read(payload []byte) (Action, PermissionOption, error) {
-	a, err := decodePayload(TypeToolPermission, payload, "optionId")
-	if err != nil || a.Action != ActionAccept {
-		return a.Action, PermissionOption{}, err
+// chosen returns the option that an answer accepts; none where it accepts nothing.
+func (p *ToolPermissionInterrupt) chosen(a answer) (PermissionOption, error) {
+	if err := a.only(TypeToolPermission, "optionId"); err != nil || a.Action != ActionAccept {
+		return PermissionOption{}, err
 	}
-	raw, ok := a.Fields["optionId"]
+	raw, ok := a.field("optionId")
 	if !ok {
-		return "", PermissionOption{}, &PayloadError{TypeToolPermission, "/optionId", "is missing"}
+		return PermissionOption{}, &PayloadError{TypeToolPermission, "/optionId", "is missing"}
 	}
 	var id string
 	if err := readString(TypeToolPermission, "optionId", []byte(raw), &id); err != nil {
-		return "", PermissionOption{}, err
+		return PermissionOption{}, err
 	}
 	for _, option := range p.Options {
 		if option.OptionID == id {
-			return ActionAccept, option, nil
+			return option, nil
 		}
 	}
-	return "", PermissionOption{}, &PayloadError{TypeToolPermission, "/optionId", "names no option of the question"}
+	return PermissionOption{}, &PayloadError{TypeToolPermission, "/optionId", "names no option of the question"}
 }
 
 func (p *ToolPermissionInterrupt) clone() Interrupt {

@@ -67,16 +67,16 @@ func (s *UserSelectionInterrupt) Validate() error {
 	seen := make(map[string]bool, len(s.Options))
 	recommended := false
 	for i, choice := range s.Options {
-		at := fmt.Sprintf("/options/%d/", i)
+		at := func(member string) string { return fmt.Sprintf("/options/%d/%s", i, member) }
 		switch {
 		case choice.Title == "" || !utf8.ValidString(choice.Title):
-			return &QuestionError{TypeUserSelection, at + "title", "must be valid UTF-8 and not empty"}
+			return &QuestionError{TypeUserSelection, at("title"), "must be valid UTF-8 and not empty"}
 		case !utf8.ValidString(choice.Description):
-			return &QuestionError{TypeUserSelection, at + "description", "must be valid UTF-8"}
+			return &QuestionError{TypeUserSelection, at("description"), "must be valid UTF-8"}
 		case seen[choice.Title]:
-			return &QuestionError{TypeUserSelection, at + "title", fmt.Sprintf("%.64q is there twice", choice.Title)}
+			return &QuestionError{TypeUserSelection, at("title"), fmt.Sprintf("%.64q is there twice", choice.Title)}
 		case choice.IsRecommended && recommended:
-			return &QuestionError{TypeUserSelection, at + "isRecommended", "another choice is recommended already"}
+			return &QuestionError{TypeUserSelection, at("isRecommended"), "another choice is recommended already"}
 		}
 		seen[choice.Title] = true
 		recommended = recommended || choice.IsRecommended
@@ -86,40 +86,48 @@ func (s *UserSelectionInterrupt) Validate() error {
 
 // ValidatePayload checks an answer without changing anything.
 func (s *UserSelectionInterrupt) ValidatePayload(payload []byte) error {
-	_, _, err := s.read(payload)
-	return err
+	return validatePayload(s, TypeUserSelection, payload)
 }
 
 // Return sets the decision. An answer without its selectionIdx is refused, never read as the first
 // choice.
 func (s *UserSelectionInterrupt) Return(payload []byte) error {
-	action, choice, err := s.read(payload)
+	return returnPayload(s, TypeUserSelection, payload)
+}
+
+func (s *UserSelectionInterrupt) fits(a answer) error {
+	_, err := s.chosen(a)
+	return err
+}
+
+func (s *UserSelectionInterrupt) settle(a answer) error {
+	choice, err := s.chosen(a)
 	if err != nil {
 		return err
 	}
-	s.Action, s.ConfirmedChoice = action, choice
+	s.Action, s.ConfirmedChoice = a.Action, choice
 	return nil
 }
 
-func (s *UserSelectionInterrupt) read(payload []byte) (Action, *UserChoice, error) {
-	a, err := decodePayload(TypeUserSelection, payload, "selectionIdx")
-	if err != nil || a.Action != ActionAccept {
-		return a.Action, nil, err
+// chosen returns the choice that an answer accepts; nil where it accepts nothing.
+func (s *UserSelectionInterrupt) chosen(a answer) (*UserChoice, error) {
+	if err := a.only(TypeUserSelection, "selectionIdx"); err != nil || a.Action != ActionAccept {
+		return nil, err
 	}
-	raw, ok := a.Fields["selectionIdx"]
+	raw, ok := a.field("selectionIdx")
 	if !ok {
-		return "", nil, &PayloadError{TypeUserSelection, "/selectionIdx", "is missing"}
+		return nil, &PayloadError{TypeUserSelection, "/selectionIdx", "is missing"}
 	}
 	// No coercion: 1.0 and "1" are no index.
 	idx, err := strconv.Atoi(string(raw))
 	if err != nil {
-		return "", nil, &PayloadError{TypeUserSelection, "/selectionIdx", "must be an integer"}
+		return nil, &PayloadError{TypeUserSelection, "/selectionIdx", "must be an integer"}
 	}
 	if idx < 0 || idx >= len(s.Options) {
-		return "", nil, &PayloadError{TypeUserSelection, "/selectionIdx", fmt.Sprintf("must be between 0 and %d", len(s.Options)-1)}
+		return nil, &PayloadError{TypeUserSelection, "/selectionIdx", fmt.Sprintf("must be between 0 and %d", len(s.Options)-1)}
 	}
 	choice := s.Options[idx]
-	return ActionAccept, &choice, nil
+	return &choice, nil
 }
 
 func (s *UserSelectionInterrupt) clone() Interrupt {

@@ -76,14 +76,16 @@ func (u *URLInterrupt) Validate() error {
 
 // ValidatePayload checks an answer without changing anything.
 func (u *URLInterrupt) ValidatePayload(payload []byte) error {
-	_, err := decodePayload(TypeURL, payload)
-	return err
+	return validatePayload(u, TypeURL, payload)
 }
 
 // Return sets the action.
-func (u *URLInterrupt) Return(payload []byte) error {
-	a, err := decodePayload(TypeURL, payload)
-	if err != nil {
+func (u *URLInterrupt) Return(payload []byte) error { return returnPayload(u, TypeURL, payload) }
+
+func (u *URLInterrupt) fits(a answer) error { return a.only(TypeURL) }
+
+func (u *URLInterrupt) settle(a answer) error {
+	if err := u.fits(a); err != nil {
 		return err
 	}
 	u.Action = a.Action
