@@ -6,9 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"hash"
-	"math"
 
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/internal/canon"
@@ -148,17 +146,11 @@ func place(err error) string {
 // complete writes a canonical payload with its question's id and its action, so that two ways to
 // say the same are one answer.
 func complete(canonical []byte, id string, action interrupt.Action) (json.RawMessage, error) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(canonical, &members); err != nil {
-		return nil, err
-	}
-	members["interruptId"] = fmt.Appendf(nil, "%q", id)
-	members["action"] = fmt.Appendf(nil, "%q", string(action))
-	whole, err := canon.Marshal(members)
+	whole, err := canon.SetText(canonical, "action", string(action))
 	if err != nil {
 		return nil, err
 	}
-	return canon.JSON(whole, &canon.Limits{Bytes: len(whole), Depth: math.MaxInt}) // both were bounded before
+	return canon.SetText(whole, "interruptId", id)
 }
 
 // digestAll is the digest of a list of canonical values.
