@@ -2,11 +2,8 @@ package gate
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"hash"
 
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/internal/canon"
@@ -151,23 +148,6 @@ func complete(canonical []byte, id string, action interrupt.Action) (json.RawMes
 		return nil, err
 	}
 	return canon.SetText(whole, "interruptId", id)
-}
-
-// digestAll is the digest of a list of canonical values.
-func digestAll(values []json.RawMessage) checkpoint.Hash {
-	h := sha256.New()
-	for _, value := range values {
-		frame(h, value)
-	}
-	return checkpoint.Hash(h.Sum(nil))
-}
-
-// frame writes a part with its length, so that no two lists of parts read the same.
-func frame[T string | []byte | json.RawMessage](h hash.Hash, part T) {
-	var size [8]byte
-	binary.BigEndian.PutUint64(size[:], uint64(len(part)))
-	h.Write(size[:])
-	h.Write([]byte(part))
 }
 
 // An AnswerRequest is an answer by another road than the caller's: from an inbox, an operator,

@@ -2,8 +2,6 @@ package gate
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,7 +21,7 @@ type Gate struct {
 	store  checkpoint.Store
 	member checkpoint.Member
 	ledger [16]byte
-	index  []byte // the key of index hashes; the ledger's own, so that it outlives every ring
+	index  macs   // under the key of index hashes; the ledger's own, so that it outlives every ring
 	vault  *vault // nil: the ledger is in plain text
 	tools  map[string]*Tool
 	ring   atomic.Pointer[ring]
@@ -88,7 +86,7 @@ func (g *Gate) join(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("read ledger %x: %w", ledger.ID, err), member.Leave())
 	}
-	g.member, g.ledger, g.index, g.vault = member, ledger.ID, index, vault.of(ledger.ID)
+	g.member, g.ledger, g.index, g.vault = member, ledger.ID, newMACs(index), vault.of(ledger.ID)
 	if ahead := g.now().Sub(g.opts.Now()); ahead > time.Minute {
 		g.log.WarnContext(ctx, "the store's time is ahead of this clock: deadlines are counted from it", "ahead", ahead)
 	}
@@ -121,13 +119,4 @@ func (g *Gate) Close(ctx context.Context) error {
 // now is the store's time, in what is recorded of it.
 func (g *Gate) now() time.Time {
 	return g.member.Now(g.opts.Now()).UTC().Truncate(time.Millisecond)
-}
-
-// hash is the keyed digest of a list of words, under which a store finds records.
-func (g *Gate) hash(words ...string) checkpoint.Hash {
-	mac := hmac.New(sha256.New, g.index)
-	for _, word := range words {
-		frame(mac, word)
-	}
-	return checkpoint.Hash(mac.Sum(nil))
 }

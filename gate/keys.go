@@ -30,7 +30,7 @@ type ring []ringKey
 type ringKey struct {
 	id    string // names the secret in records; says nothing about it
 	block cipher.Block
-	mac   []byte
+	macs  macs
 }
 
 func newRing(secrets [][]byte) (ring, error) {
@@ -47,7 +47,7 @@ func newRing(secrets [][]byte) (ring, error) {
 		if err != nil {
 			return nil, fmt.Errorf("key %d: %w", i+1, err)
 		}
-		key := ringKey{id: hex.EncodeToString(id), block: block, mac: derive(secret, "token tag", 32)}
+		key := ringKey{id: hex.EncodeToString(id), block: block, macs: newMACs(derive(secret, "token tag", 32))}
 		if _, ok := r.find(key.id); ok {
 			return nil, fmt.Errorf("key %d is in the ring twice", i+1)
 		}

@@ -3,8 +3,6 @@ package gate
 import (
 	"bytes"
 	"encoding/json"
-	"hash"
-	"strconv"
 
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/internal/canon"
@@ -57,21 +55,6 @@ func sizeOf(q checkpoint.Question) int {
 		size += len(`,"remember":`) + len(said)
 	}
 	return size
-}
-
-// frameShown writes what a question has of version and presentation to the digest of its prompt. It
-// is nothing for a question without: the digests of those that were asked before there was any stay
-// what they were. The words cannot be taken for the id of the next question.
-func frameShown(h hash.Hash, q checkpoint.Question) {
-	if q.Version != 0 {
-		frame(h, "version")
-		frame(h, strconv.Itoa(q.Version))
-	}
-	if q.Shown != nil {
-		frame(h, "shown")
-		frame(h, q.Shown.Type)
-		frame(h, q.Shown.Body)
-	}
 }
 
 // showQuestion is the question as a person gets it.

@@ -2,7 +2,6 @@ package gate
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -198,24 +197,6 @@ func (r *request) deadline(now time.Time) time.Time {
 // mint is a mint for this request's face and session, under the ring's first key.
 func (r *request) mint(count uint16) checkpoint.Mint {
 	return checkpoint.Mint{Key: (*r.gate.ring.Load())[0].id, Count: count, Face: r.name, Session: r.sess}
-}
-
-// promptDigest is the digest of what a round shows: the arguments and the questions.
-func promptDigest(in *checkpoint.Interaction, questions []checkpoint.Question) checkpoint.Hash {
-	h := sha256.New()
-	frame(h, in.Tool)
-	frame(h, in.ToolRevision)
-	frame(h, in.Arguments)
-	for _, q := range questions {
-		frame(h, q.ID)
-		frame(h, q.Type)
-		frame(h, q.Key)
-		frame(h, q.Body)
-		frame(h, q.Digest[:])
-		frameShown(h, q)
-		frameRemember(h, q.Remember)
-	}
-	return checkpoint.Hash(h.Sum(nil))
 }
 
 // show makes the prompt of the last round, with the caller's token.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"slices"
 	"time"
 
@@ -214,11 +213,12 @@ func (g *Gate) mayRemember(ctx context.Context, who Answerer, q *checkpoint.Ques
 
 // frameRemember writes what a question says of remembering to the digest of its prompt; nothing
 // where it says nothing.
-func frameRemember(h hash.Hash, r *checkpoint.Remember) {
-	if r != nil {
-		frame(h, "remember")
-		frame(h, fmt.Sprintf("%t %d %q", r.AnyArguments, r.Seconds, r.Arguments))
+func frameRemember(text []byte, r *checkpoint.Remember) []byte {
+	if r == nil {
+		return text
 	}
+	text = frame(text, "remember")
+	return frame(text, fmt.Sprintf("%t %d %q", r.AnyArguments, r.Seconds, r.Arguments))
 }
 
 func copied(r checkpoint.Remember) checkpoint.Remember {

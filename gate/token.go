@@ -1,8 +1,8 @@
 package gate
 
 import (
+	"bytes"
 	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"log/slog"
@@ -62,10 +62,8 @@ func (k ringKey) mint(ledger [16]byte, id checkpoint.ID, round int, count uint16
 }
 
 func (k ringKey) tag(ledger [16]byte, block []byte) []byte {
-	mac := hmac.New(sha256.New, k.mac)
-	mac.Write(block)
-	mac.Write(ledger[:])
-	return mac.Sum(nil)[:tokenTagSize]
+	sum := k.macs.sum(append(bytes.Clone(block), ledger[:]...))
+	return sum[:tokenTagSize]
 }
 
 // open verifies a token against every key of the ring and reads what it names.
