@@ -61,16 +61,22 @@ func (f *Face) Close(ctx context.Context) error {
 // enter begins a request; done ends it. The context is cancelled when the gate or the face cannot
 // wait for it any longer.
 func (f *Face) enter(ctx context.Context) (_ context.Context, done func(), err error) {
-	ctx, leaveGate, ok := f.gate.intake.enter(ctx)
-	if !ok {
+	ctx, cancel := context.WithCancel(ctx)
+	v := &visit{cancel}
+	if !f.gate.intake.enter(v) {
+		cancel()
 		return ctx, nil, closing()
 	}
-	ctx, leaveFace, ok := f.intake.enter(ctx)
-	if !ok {
-		leaveGate()
+	if !f.intake.enter(v) {
+		f.gate.intake.leave(v)
+		cancel()
 		return ctx, nil, closing()
 	}
-	return ctx, func() { leaveFace(); leaveGate() }, nil
+	return ctx, func() {
+		f.intake.leave(v)
+		f.gate.intake.leave(v)
+		cancel()
+	}, nil
 }
 
 func closing() *Error { return fail(ErrUnavailable, "shutting down") }

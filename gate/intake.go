@@ -3,44 +3,54 @@ package gate
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 )
 
-// An intake takes the requests of a gate or a face, until it is closed, and counts those that are
+// An intake takes the requests of a gate or a face, until it is closed, and knows those that are
 // running.
 type intake struct {
-	ended  context.Context
-	end    context.CancelFunc
-	begun  chan struct{} // closed when the end begins
-	mu     sync.Mutex    // guards what follows
-	shut   bool
-	active int
-	idle   chan struct{} // closed when shut and active is 0
+	begun   chan struct{} // closed when the end begins
+	mu      sync.Mutex    // guards what follows
+	shut    bool
+	running map[*visit]bool
+	idle    chan struct{} // closed when shut and nothing is running
 }
+
+// A visit is one request that is running. It has one context, whichever of its intakes ends.
+type visit struct{ cancel context.CancelFunc }
 
 func newIntake() *intake {
-	in := &intake{begun: make(chan struct{}), idle: make(chan struct{})}
-	in.ended, in.end = context.WithCancel(context.Background())
-	return in
+	return &intake{begun: make(chan struct{}), idle: make(chan struct{}), running: map[*visit]bool{}}
 }
 
-func (in *intake) enter(ctx context.Context) (context.Context, func(), bool) {
+// enter begins a request, and reports false where none is taken any more.
+func (in *intake) enter(v *visit) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.shut {
-		return ctx, nil, false
+		return false
 	}
-	in.active++
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(in.ended, cancel)
-	return ctx, func() { stop(); cancel(); in.leave() }, true
+	in.running[v] = true
+	return true
 }
 
-func (in *intake) leave() {
+func (in *intake) leave(v *visit) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.active--; in.shut && in.active == 0 {
+	if delete(in.running, v); in.shut && len(in.running) == 0 {
 		close(in.idle)
+	}
+}
+
+// end cancels what is still running after close.
+func (in *intake) end() {
+	in.mu.Lock()
+	running := slices.Collect(maps.Keys(in.running))
+	in.mu.Unlock()
+	for _, v := range running {
+		v.cancel()
 	}
 }
 
@@ -50,7 +60,7 @@ func (in *intake) begin() {
 	if !in.shut {
 		in.shut = true
 		close(in.begun)
-		if in.active == 0 {
+		if len(in.running) == 0 {
 			close(in.idle)
 		}
 	}

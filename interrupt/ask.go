@@ -78,7 +78,7 @@ func ask(ctx context.Context, question Interrupt) (Interrupt, error) {
 	if err != nil {
 		return nil, err
 	}
-	raised := Clone(question)
+	raised := cloneSound(question)
 	if raised == nil {
 		return nil, &QuestionError{snapshot.Type, "", "cannot be copied"}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 )
 
@@ -74,11 +75,23 @@ const (
 // serialize writes a question of this package. An & in a URL stays one: people read these bodies,
 // and digests cover them.
 func serialize(q any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
+	buf := buffers.Get().(*bytes.Buffer)
+	defer release(buf)
+	enc := json.NewEncoder(buf)
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(q)
-	return bytes.TrimSpace(buf.Bytes()), err
+	return bytes.Clone(bytes.TrimSpace(buf.Bytes())), err
+}
+
+// buffers are those in which questions are written, before their size is known.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+func release(buf *bytes.Buffer) {
+	const keep = 64 << 10
+	if buf.Cap() <= keep {
+		buf.Reset()
+		buffers.Put(buf)
+	}
 }
 
 // asQuestionError makes the error of a type's own code one of this package. Only what the type says

@@ -118,6 +118,15 @@ func Clone(q Interrupt) Interrupt {
 	return dup
 }
 
+// cloneSound is Clone for a question that was just snapshotted: one of this package's types is known
+// to serialize.
+func cloneSound(q Interrupt) Interrupt {
+	if c, ok := q.(interface{ clone() Interrupt }); ok && own(q) {
+		return c.clone()
+	}
+	return Clone(q)
+}
+
 // copyUnserialized copies the exported fields of a struct that JSON passes over.
 func copyUnserialized(dst, src reflect.Value) {
 	if dst.Type() != src.Type() || dst.Kind() != reflect.Pointer || dst.Elem().Kind() != reflect.Struct {
