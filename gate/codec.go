@@ -13,6 +13,9 @@ func (g *Gate) encode(in *checkpoint.Interaction) (checkpoint.Record, error) {
 
 // decode reads a record of this gate's store. Its error is a [*checkpoint.DecodeError].
 func (g *Gate) decode(record checkpoint.Record) (*checkpoint.Interaction, error) {
+	if in := g.recent.get(&record); in != nil {
+		return in, nil
+	}
 	return g.vault.decode(record)
 }
 
@@ -22,6 +25,7 @@ func (g *Gate) read(record checkpoint.Record) (*checkpoint.Interaction, error) {
 	if err != nil {
 		return nil, unavailable(err)
 	}
+	g.recent.put(record, in)
 	return in, nil
 }
 

@@ -59,11 +59,16 @@ func (g *Gate) writeTwice(ctx context.Context, c *change) (verdict, error) {
 // state to be in.
 func (g *Gate) write(ctx context.Context, c *change, unread verdict) (verdict, error) {
 	v, err := g.tryWrite(context.WithoutCancel(ctx), c.batch, unread)
-	if v == applied {
-		g.tell(ctx, c.event)
-		for _, e := range c.decisions {
-			g.tell(ctx, e)
-		}
+	if v != applied {
+		return v, err
+	}
+	g.recent.put(c.batch.Puts[0].Record, c.next)
+	if g.opts.Observer == nil {
+		return v, err
+	}
+	g.tell(ctx, c.told())
+	for _, e := range c.decisions {
+		g.tell(ctx, e)
 	}
 	return v, err
 }

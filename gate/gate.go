@@ -29,6 +29,7 @@ type Gate struct {
 
 	intake   *intake
 	claims   claims
+	recent   recent
 	capacity capacity
 	owed     owed
 	sweeps   sweeps

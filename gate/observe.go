@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/parley-go/parley/checkpoint"
@@ -45,6 +44,7 @@ type Event struct {
 // A change is a batch with what is told of it when it is applied.
 type change struct {
 	batch     *checkpoint.Batch
+	next      *checkpoint.Interaction // which the first put writes
 	event     Event
 	decisions []Event // what becomes of decisions by it
 }
@@ -55,13 +55,7 @@ func (g *Gate) change(from origin, prev, next *checkpoint.Interaction) (*change,
 	if err != nil {
 		return nil, err
 	}
-	c := &change{event: Event{Entry: entry(from, prev, next), Before: prev.Status, Since: prev.Updated, Scope: from.scope}}
-	if last := next.Last(); last != nil {
-		c.event.Asked, c.event.Deadline = last.Asked, last.Deadline
-		for _, q := range last.Questions {
-			c.event.Questions = append(c.event.Questions, q.Type)
-		}
-	}
+	c := &change{next: next, event: Event{Entry: entry(from, prev, next), Before: prev.Status, Since: prev.Updated, Scope: from.scope}}
 	audit, err := checkpoint.EncodeEntry(&c.event.Entry)
 	if err != nil {
 		return nil, err
@@ -74,12 +68,23 @@ func (g *Gate) change(from origin, prev, next *checkpoint.Interaction) (*change,
 	return c, nil
 }
 
-// tell calls the observer. A panic of its changes nothing.
+// told is the event of the change, with what only an observer asks for.
+func (c *change) told() Event {
+	e := c.event
+	if last := c.next.Last(); last != nil {
+		e.Asked, e.Deadline = last.Asked, last.Deadline
+		for _, q := range last.Questions {
+			e.Questions = append(e.Questions, q.Type)
+		}
+	}
+	return e
+}
+
+// tell calls the observer, where there is one. A panic of its changes nothing.
 func (g *Gate) tell(ctx context.Context, e Event) {
 	if g.opts.Observer == nil {
 		return
 	}
-	e.Questions = slices.Clone(e.Questions)
 	err := safely(func() error { g.opts.Observer.Observe(ctx, e); return nil })
 	if err != nil {
 		g.log.ErrorContext(ctx, "observer", "interaction", e.Entry.Interaction, "action", e.Entry.Action, "error", err)

@@ -32,9 +32,7 @@ func (r *request) present(question *checkpoint.Question, q interrupt.Interrupt, 
 	case shown == nil:
 		question.Body, err = r.shownBody(question, q, body)
 	default:
-		var compact bytes.Buffer
-		if err = json.Compact(&compact, body); err == nil {
-			question.Body = compact.Bytes()
+		if question.Body, err = compact(body); err == nil {
 			question.Shown.Body, err = r.shownBody(question, shown, question.Shown.Body)
 		}
 	}

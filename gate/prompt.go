@@ -29,7 +29,11 @@ func (r *request) makeRound(in *checkpoint.Interaction, asked interrupt.Classifi
 	if n := len(asked.State); n > limits.State {
 		return checkpoint.Round{}, fail(ErrTooLarge, "private state has %d bytes, the limit is %d", n, limits.State)
 	}
-	round := checkpoint.Round{State: asked.State, Asked: now, Deadline: r.deadline(now)}
+	state, err := compact(asked.State)
+	if err != nil {
+		return checkpoint.Round{}, fail(ErrInvalidQuestion, "private state is not JSON")
+	}
+	round := checkpoint.Round{State: state, Asked: now, Deadline: r.deadline(now)}
 	keys := usedKeys(in)
 	size := r.publicSize()
 	for i, q := range asked.Questions {
@@ -125,9 +129,19 @@ func (r *request) shownBody(question *checkpoint.Question, q interrupt.Interrupt
 	if err != nil {
 		return nil, err
 	}
-	var compact bytes.Buffer
-	err = json.Compact(&compact, body)
-	return compact.Bytes(), err
+	return compact(body)
+}
+
+// compact returns a copy of a JSON value as it is recorded: without white space between its tokens.
+// nil stays nil.
+func compact(value json.RawMessage) (json.RawMessage, error) {
+	if value == nil {
+		return nil, nil
+	}
+	var buf bytes.Buffer
+	buf.Grow(len(value))
+	err := json.Compact(&buf, value)
+	return buf.Bytes(), err
 }
 
 // onceOnly leaves out the options that would have to be remembered: decisions on this tool are not,

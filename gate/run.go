@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/internal/canon"
@@ -175,7 +176,7 @@ func (r *request) finish(ctx context.Context, in *checkpoint.Interaction, result
 	}
 	ending := checkpoint.Ending{}
 	if r.tool.opts.KeepResult && len(result) <= r.gate.opts.Limits.Result {
-		ending.Result = bytes.Clone(result)
+		ending.Result, _ = compact(result) // which is valid
 	}
 	if err := r.markEnding(ctx, in, ending); err != nil {
 		return Outcome{}, err
@@ -259,7 +260,10 @@ func (r *request) ended(ctx context.Context, in *checkpoint.Interaction, e *Erro
 	if in.Revision > 0 {
 		e = e.on(in.ID)
 	}
-	ending := checkpoint.Ending{Code: string(e.Code), Message: e.Message, Link: e.Link}
+	// A record holds UTF-8 only, and what is kept of it in memory says what it says.
+	ending := checkpoint.Ending{
+		Code: string(e.Code), Message: strings.ToValidUTF8(e.Message, "\ufffd"), Link: strings.ToValidUTF8(e.Link, "\ufffd"),
+	}
 	if err := r.markEnding(ctx, in, ending); err != nil {
 		return Outcome{}, err
 	}
