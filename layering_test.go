@@ -32,6 +32,7 @@ const (
 	goCmp         = "github.com/google/go-cmp"
 	jsonSchema    = "github.com/santhosh-tekuri/jsonschema/v6"
 	jsonSchemaFor = "github.com/google/jsonschema-go"
+	jsonV2        = "github.com/go-json-experiment/json"
 	jsontext      = "github.com/go-json-experiment/json/jsontext"
 	rapid         = "pgregory.net/rapid"
 )
@@ -49,7 +50,7 @@ var house = map[string]place{
 	"internal/schema": {floor: 0, beside: []string{"internal/canon"},
 		outside: []string{jsonSchema, jsonSchemaFor, jsontext}},
 
-	"interrupt": {floor: 1, outside: []string{jsontext, jsonSchema}},
+	"interrupt": {floor: 1, outside: []string{jsonV2, jsonSchema}},
 
 	"checkpoint":                {floor: 2},
 	"internal/watch":            {floor: 2, beside: []string{"checkpoint"}},

@@ -15,6 +15,9 @@ import (
 // What is digested is a list of parts. Each is written with its length, so that no two lists of
 // parts read the same.
 
+// frameSize is what a part has beside itself.
+const frameSize = 8
+
 func frame[T string | []byte | json.RawMessage](dst []byte, part T) []byte {
 	return append(binary.BigEndian.AppendUint64(dst, uint64(len(part))), part...)
 }
@@ -85,7 +88,11 @@ func (m macs) sum(text []byte) (sum [sha256.Size]byte) {
 
 // hash is the keyed digest of a list of words, under which a store finds records.
 func (g *Gate) hash(words ...string) checkpoint.Hash {
-	var text []byte
+	size := 0
+	for _, word := range words {
+		size += frameSize + len(word)
+	}
+	text := make([]byte, 0, size)
 	for _, word := range words {
 		text = frame(text, word)
 	}

@@ -1,11 +1,11 @@
 package gate
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"encoding/base64"
 	"encoding/binary"
 	"log/slog"
+	"slices"
 
 	"github.com/parley-go/parley/checkpoint"
 )
@@ -62,7 +62,7 @@ func (k ringKey) mint(ledger [16]byte, id checkpoint.ID, round int, count uint16
 }
 
 func (k ringKey) tag(ledger [16]byte, block []byte) []byte {
-	sum := k.macs.sum(append(bytes.Clone(block), ledger[:]...))
+	sum := k.macs.sum(slices.Concat(block, ledger[:]))
 	return sum[:tokenTagSize]
 }
 

@@ -3,7 +3,6 @@ package canon
 import (
 	"cmp"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -46,27 +45,22 @@ func (w *writer) sort(members []member) (err error) {
 	return nil
 }
 
-// compareUTF16 orders two valid UTF-8 texts by their UTF-16 code units. It differs from the order
-// of code points only where a surrogate (U+D800–U+DFFF, standing for a code point from U+10000 on)
-// meets a unit from U+E000 on.
+// compareUTF16 orders two valid UTF-8 texts by their UTF-16 code units. That is the order of their
+// bytes, but where a code point from U+10000 on (F0 or more), whose units are surrogates
+// (U+D800–U+DFFF), meets one from U+E000 to U+FFFF (EE or EF).
 func compareUTF16(a, b []byte) int {
-	for len(a) > 0 && len(b) > 0 {
-		ra, na := utf8.DecodeRune(a)
-		rb, nb := utf8.DecodeRune(b)
-		if ra != rb {
-			if (ra > 0xFFFF) != (rb > 0xFFFF) {
-				return cmp.Compare(firstUnit(ra), firstUnit(rb))
-			}
-			return cmp.Compare(ra, rb)
+	i := 0
+	for i < len(a) && i < len(b) && a[i] == b[i] {
+		i++
+	}
+	if i == len(a) || i == len(b) {
+		return cmp.Compare(len(a), len(b))
+	}
+	if astral := a[i] >= 0xF0; astral != (b[i] >= 0xF0) && min(a[i], b[i]) >= 0xEE {
+		if astral {
+			return -1
 		}
-		a, b = a[na:], b[nb:]
+		return 1
 	}
-	return cmp.Compare(len(a), len(b))
-}
-
-func firstUnit(r rune) rune {
-	if r > 0xFFFF {
-		return 0xD800 + (r-0x10000)>>10
-	}
-	return r
+	return cmp.Compare(a[i], b[i])
 }
