@@ -100,7 +100,7 @@ func (r *request) prompted(ctx context.Context, a attempt) (*checkpoint.Interact
 		return r.over(ctx, a.in, e)
 	}
 	if c := r.recall(ctx, next, next.Updated); c != nil {
-		on, outcome, err := r.goOn(ctx, a.in, next, c)
+		on, outcome, err := r.answerRecalled(ctx, a.in, next, c)
 		if err != errAsk {
 			return on, outcome, err
 		}

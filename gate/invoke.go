@@ -99,9 +99,8 @@ func (r *request) decide(ctx context.Context, in *checkpoint.Interaction, round 
 	if overdue(in, round, now) {
 		return move{}, g.expired(ctx, r.origin(), in, now, r.call.StartID)
 	}
-	a := arrival{
-		round: round, replay: r.tool.opts.Replay, owner: g.member.Owner(), now: now, lookAgain: now.Add(r.patience()),
-	}
+	a := r.arrival(now)
+	a.round = round
 	var err error
 	changed := fail(ErrRevisionChanged, "tool %q changed since it asked", in.Tool).on(in.ID)
 	if len(r.call.Answers) > 0 {
@@ -141,6 +140,11 @@ func (r *request) remint(in *checkpoint.Interaction) (*checkpoint.Mint, error) {
 	}
 	mint := r.mint(old.Count + 1)
 	return &mint, nil
+}
+
+// arrival is what a claim for this request takes, made now.
+func (r *request) arrival(now time.Time) arrival {
+	return arrival{replay: r.tool.opts.Replay, owner: r.gate.member.Owner(), now: now, lookAgain: now.Add(r.patience())}
 }
 
 // patience is how long a sweep leaves a claim alone.
@@ -266,8 +270,8 @@ func (r *request) fresh(ctx context.Context) (Outcome, error) {
 	if r.start.IsZero() { // F1
 		return r.run(ctx, in, false)
 	}
-	m := start(in, arrival{owner: g.member.Owner(), now: now, lookAgain: now.Add(r.patience())}) // F2
-	if err := r.record(ctx, in, m.next, nil); err != nil {                                       // errRestart: F3
+	m := start(in, r.arrival(now))                         // F2
+	if err := r.record(ctx, in, m.next, nil); err != nil { // errRestart: F3
 		return Outcome{}, err
 	}
 	room.counted()

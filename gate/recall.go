@@ -122,11 +122,12 @@ func chooses(d *checkpoint.Decision, options []interrupt.PermissionOption) (id s
 	return "", false
 }
 
-// goOn is H9: the last round of next, which was to be asked, is answered by what was recalled. It
-// returns the record that the handler goes on with; else how the attempt ended, or errAsk.
-func (r *request) goOn(ctx context.Context, in, next *checkpoint.Interaction, c *recalled) (*checkpoint.Interaction, Outcome, error) {
+// answerRecalled is H9: the last round of next, which was to be asked, is answered by what was
+// recalled. It returns the record that the handler goes on with; else how the attempt ended, or
+// errAsk.
+func (r *request) answerRecalled(ctx context.Context, in, next *checkpoint.Interaction, c *recalled) (*checkpoint.Interaction, Outcome, error) {
 	g := r.gate
-	answered := settle(next, c.answer, arrival{owner: g.member.Owner(), lookAgain: next.Updated.Add(r.patience())})
+	answered := askAnswered(next, c.answer, r.arrival(next.Updated))
 	if e := r.authorize(ctx, answered, false); e != nil {
 		return r.over(ctx, in, e)
 	}

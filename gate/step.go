@@ -218,7 +218,7 @@ func (s *steps) commit(
 		return nil, rejected, err
 	}
 	if in.Revision == 0 {
-		next = start(in, arrival{owner: g.member.Owner(), now: now, lookAgain: now.Add(s.patience())}).next
+		next = start(in, s.arrival(now)).next
 		v, err = g.create(ctx, s.origin(), in, next, row)
 		return next, v, err
 	}

@@ -187,9 +187,9 @@ func ask(in *checkpoint.Interaction, round checkpoint.Round, now time.Time) *che
 	return next
 }
 
-// settle is H9: the round that ask made is answered by remembered decisions, and the next attempt
-// is claimed, in the same commit.
-func settle(next *checkpoint.Interaction, answer *checkpoint.Answer, a arrival) *checkpoint.Interaction {
+// askAnswered is H9: the round that ask made is answered by remembered decisions, and the next
+// attempt is claimed, in the same commit.
+func askAnswered(next *checkpoint.Interaction, answer *checkpoint.Answer, a arrival) *checkpoint.Interaction {
 	next = next.Clone()
 	next.Last().Answer = answer
 	return claim(next, a, runHandler).next
