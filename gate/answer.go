@@ -250,11 +250,11 @@ func (f *Face) answer(ctx context.Context, a AnswerRequest) error {
 		return e.on(in.ID)
 	}
 	defer room.release()
-	kept, err := g.keep(ctx, from, decisions, now)
+	writes, err := g.remember(ctx, from, decisions, now)
 	if err != nil {
 		return err
 	}
-	switch v, err := g.commit(ctx, from, in, m.next, kept); v {
+	switch v, err := g.commit(ctx, from, in, m.next, writes); v {
 	case applied:
 		return nil
 	case conflict:

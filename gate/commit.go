@@ -25,23 +25,23 @@ const (
 const commitTimeout = 30 * time.Second
 
 // commit writes next where prev is what the store holds, with what it does to decisions, durably.
-func (g *Gate) commit(ctx context.Context, from origin, prev, next *checkpoint.Interaction, p *precedents) (verdict, error) {
+func (g *Gate) commit(ctx context.Context, from origin, prev, next *checkpoint.Interaction, w *decisionWrites) (verdict, error) {
 	c, err := g.change(from, prev, next)
 	if err != nil {
 		return rejected, err
 	}
-	p.addTo(c)
+	w.addTo(c)
 	return g.write(ctx, c, conflict)
 }
 
 // commitTwice is commit, once more where the outcome is unknown: the same batch is the same batch.
 // A conflict of the second one can be with the first.
-func (g *Gate) commitTwice(ctx context.Context, from origin, prev, next *checkpoint.Interaction, p *precedents) (verdict, error) {
+func (g *Gate) commitTwice(ctx context.Context, from origin, prev, next *checkpoint.Interaction, w *decisionWrites) (verdict, error) {
 	c, err := g.change(from, prev, next)
 	if err != nil {
 		return rejected, err
 	}
-	p.addTo(c)
+	w.addTo(c)
 	return g.writeTwice(ctx, c)
 }
 

@@ -124,7 +124,7 @@ func (g *Gate) revoke(ctx context.Context, from origin, scope checkpoint.Hash, i
 	case g.opts.ReadOnly:
 		return readOnly()
 	}
-	c, err := g.removal(from, checkpoint.ActionRevoked, &record, g.decision(record).Tool, g.now())
+	c, err := g.removal(from, checkpoint.ActionRevoked, &record, g.decision(record).Tool)
 	if err != nil {
 		return unavailable(err)
 	}

@@ -221,11 +221,11 @@ func (r *request) record(ctx context.Context, in, next *checkpoint.Interaction, 
 	if waiting(in.Status) && overdue(in, 0, now) {
 		return g.expired(ctx, r.origin(), in, now, r.call.StartID)
 	}
-	kept, err := g.keep(ctx, r.origin(), decisions, now)
+	writes, err := g.remember(ctx, r.origin(), decisions, now)
 	if err != nil {
 		return err
 	}
-	switch v, err := g.commit(ctx, r.origin(), in, next, kept); v {
+	switch v, err := g.commit(ctx, r.origin(), in, next, writes); v {
 	case applied:
 		return nil
 	case conflict:

@@ -125,7 +125,8 @@ func chooses(d *checkpoint.Decision, options []interrupt.PermissionOption) (id s
 // answerRecalled is H9: the last round of next, which was to be asked, is answered by what was
 // recalled. It returns the record that the handler goes on with; else how the attempt ended, or
 // errAsk.
-func (r *request) answerRecalled(ctx context.Context, in, next *checkpoint.Interaction, c *recalled) (*checkpoint.Interaction, Outcome, error) {
+func (r *request) answerRecalled(ctx context.Context, in, next *checkpoint.Interaction, c *recalled,
+) (*checkpoint.Interaction, Outcome, error) {
 	g := r.gate
 	answered := askAnswered(next, c.answer, r.arrival(next.Updated))
 	if e := r.authorize(ctx, answered, false); e != nil {
@@ -143,7 +144,7 @@ func (r *request) answerRecalled(ctx context.Context, in, next *checkpoint.Inter
 	if e := r.room.extend(ctx, r.nextRound(answered)); e != nil { // for this round there is room
 		return nil, Outcome{}, errAsk
 	}
-	switch v, err := g.commitTwice(ctx, r.origin(), in, answered, &precedents{stand: distinct(c.answer.Remembered)}); v {
+	switch v, err := g.commitTwice(ctx, r.origin(), in, answered, &decisionWrites{stand: distinct(c.answer.Remembered)}); v {
 	case applied:
 		if in.Revision == 0 {
 			r.room.counted()

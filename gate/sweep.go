@@ -42,11 +42,11 @@ func (g *Gate) sweep(ctx context.Context) {
 func (g *Gate) sweepOne(ctx context.Context, record checkpoint.Record) {
 	now := g.now()
 	if isDecision(record) { // D6
-		g.remove(ctx, record, g.decision(record).Tool, now)
+		g.remove(ctx, record, g.decision(record).Tool)
 		return
 	}
 	if record.Status == checkpoint.Tombstone { // X5
-		g.remove(ctx, record, "", now)
+		g.remove(ctx, record, "")
 		return
 	}
 	in, err := g.decode(record)
@@ -61,7 +61,7 @@ func (g *Gate) sweepOne(ctx context.Context, record checkpoint.Record) {
 	case !in.Status.Ended(): // X2, X3
 		g.whereDead(ctx, in.ID, in.Claim, func() { g.note(ctx, sweeping, in, abandon(in, now, g.opts.Retention)) })
 	case in.Start.IsZero(): // X4
-		g.remove(ctx, record, in.Tool, now)
+		g.remove(ctx, record, in.Tool)
 	default: // X4
 		if g.clearRows(ctx, record, now) {
 			g.note(ctx, sweeping, in, bury(in, g.argumentsHash(in.Tool, in.Arguments), now, g.tombstoneDue(now)))
@@ -77,7 +77,7 @@ func (g *Gate) sweepUnread(ctx context.Context, record checkpoint.Record, now ti
 	}
 	g.whereDead(ctx, record.ID, record.Claim, func() {
 		if record.Start.IsZero() {
-			g.remove(ctx, record, "", now)
+			g.remove(ctx, record, "")
 			return
 		}
 		if g.clearRows(ctx, record, now) {
@@ -121,8 +121,8 @@ func (g *Gate) clearRows(ctx context.Context, record checkpoint.Record, now time
 
 // remove deletes a record, and whoever comes next does it again where it fails. tool is empty where
 // it cannot be read.
-func (g *Gate) remove(ctx context.Context, record checkpoint.Record, tool string, now time.Time) {
-	c, err := g.removal(sweeping, checkpoint.ActionRemoved, &record, tool, now)
+func (g *Gate) remove(ctx context.Context, record checkpoint.Record, tool string) {
+	c, err := g.removal(sweeping, checkpoint.ActionRemoved, &record, tool)
 	if err != nil {
 		g.log.WarnContext(ctx, "sweep", "error", err)
 		return
@@ -144,7 +144,8 @@ func (g *Gate) tidy(ctx context.Context, batch *checkpoint.Batch) (done bool) {
 }
 
 // removal is the write that deletes a record as it was read.
-func (g *Gate) removal(from origin, action checkpoint.Action, record *checkpoint.Record, tool string, now time.Time) (*change, error) {
+func (g *Gate) removal(from origin, action checkpoint.Action, record *checkpoint.Record, tool string) (*change, error) {
+	now := g.now()
 	e := checkpoint.Entry{
 		Time: now, Interaction: record.ID, Action: action, Status: record.Status, Tool: tool, Scope: record.Scope, Face: from.face,
 	}
