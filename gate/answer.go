@@ -176,10 +176,8 @@ func (f *Face) Answer(ctx context.Context, a AnswerRequest) error {
 	defer done()
 	g := f.gate
 	ctx = outside(ctx)
-	if a.Scope == "" {
-		return fail(ErrUnauthorized, "the host names no scope")
-	}
-	if err := g.boundName("scope", a.Scope); err != nil {
+	scope, err := g.scopeOf(a.Scope)
+	if err != nil {
 		return err
 	}
 	if err := g.boundName("by", a.By); err != nil {
@@ -189,10 +187,10 @@ func (f *Face) Answer(ctx context.Context, a AnswerRequest) error {
 		return err
 	}
 	g.sweep(ctx)
-	return restarting(func() error { return f.answer(ctx, a) })
+	return restarting(func() error { return f.answer(ctx, a, scope) })
 }
 
-func (f *Face) answer(ctx context.Context, a AnswerRequest) error {
+func (f *Face) answer(ctx context.Context, a AnswerRequest, scope checkpoint.Hash) error {
 	g := f.gate
 	in, err := g.load(ctx, a.Interaction)
 	if errors.Is(err, checkpoint.ErrNotFound) {
@@ -201,13 +199,37 @@ func (f *Face) answer(ctx context.Context, a AnswerRequest) error {
 	if err != nil {
 		return err
 	}
-	who := Answerer{
-		Scope: a.Scope, SameScope: in.Scope == g.hash("scope", a.Scope), By: a.By, Face: f.name, Interaction: in.ID, Tool: in.Tool,
+	who := Answerer{Scope: a.Scope, SameScope: in.Scope == scope, By: a.By, Face: f.name, Interaction: in.ID, Tool: in.Tool}
+	if err := g.mayAnswer(ctx, in, a, who); err != nil {
+		return err
 	}
 	from := origin{face: f.name}
 	if who.SameScope {
 		from.scope = a.Scope
 	}
+	now := g.now()
+	if overdue(in, a.Round, now) {
+		return g.expired(ctx, from, in, now, "")
+	}
+	answer, err := g.verify(in, a.Round, a.Answers)
+	if err != nil {
+		return err
+	}
+	answer.Time, answer.By, answer.Face, answer.Elsewhere = now, a.By, f.name, true
+	m := arrive(in, arrival{round: a.Round, answer: answer, now: now})
+	switch {
+	case m.then == refuse:
+		return refused(m, in, "")
+	case m.next == nil:
+		return nil
+	case g.opts.ReadOnly:
+		return readOnly()
+	}
+	return g.recordAnswer(ctx, from, in, m.next, who)
+}
+
+// mayAnswer is what stands in the place of a token and its bindings (check 4).
+func (g *Gate) mayAnswer(ctx context.Context, in *checkpoint.Interaction, a AnswerRequest, who Answerer) error {
 	if err := safely(func() error { return g.opts.AuthorizeAnswer(ctx, who) }); err != nil {
 		return fail(ErrUnauthorized, "the answer is not authorized").because(hideInterrupts(err))
 	}
@@ -221,47 +243,23 @@ func (f *Face) answer(ctx context.Context, a AnswerRequest) error {
 	if a.only != "" && !asks(in.Rounds[a.Round-1], a.only) {
 		return fail(ErrInvalidContinuation, "there is no such question").on(in.ID)
 	}
-	now := g.now()
-	if overdue(in, a.Round, now) {
-		return g.expired(ctx, from, in, now, "")
-	}
-	answer, err := g.verify(in, a.Round, a.Answers)
-	if err != nil {
-		return err
-	}
-	answer.Time, answer.By, answer.Face, answer.Elsewhere = now, a.By, f.name, true
-	m := arrive(in, arrival{round: a.Round, answer: answer, now: now})
-	if m.then == refuse {
-		return refused(m, in, "")
-	}
-	if m.next == nil {
-		return nil
-	}
-	if g.opts.ReadOnly {
-		return readOnly()
-	}
-	decisions, e := g.toRemember(ctx, in, m.next, who)
+	return nil
+}
+
+// recordAnswer is N3: room for the answer alone, since nothing runs, and the commit.
+func (g *Gate) recordAnswer(ctx context.Context, from origin, in, next *checkpoint.Interaction, who Answerer) error {
+	decisions, e := g.toRemember(ctx, in, next, who)
 	if e != nil {
 		return e
 	}
-	room, e := g.reserve(ctx, in.Scope, checkpoint.Usage{Bytes: answerSize(answer) + decisionsSize(decisions)})
+	need := checkpoint.Usage{Bytes: answerSize(next.Last().Answer) + decisionsSize(decisions)}
+	room, e := g.reserve(ctx, in.Scope, need)
 	if e != nil {
 		e.StillOpen = true
 		return e.on(in.ID)
 	}
 	defer room.release()
-	writes, err := g.remember(ctx, from, decisions, now)
-	if err != nil {
-		return err
-	}
-	switch v, err := g.commit(ctx, from, in, m.next, writes); v {
-	case applied:
-		return nil
-	case conflict:
-		return errRestart
-	default:
-		return unavailable(err).on(in.ID)
-	}
+	return g.commitRow(ctx, from, in, next, decisions)
 }
 
 // keptOpen is row P4: a tool can keep its question open where it was declined or cancelled (R17).

@@ -52,8 +52,8 @@ func (w *decisionWrites) note(old *checkpoint.Decision, e checkpoint.Entry) erro
 }
 
 // remember finds rows D1 to D4 for the decisions of one answer.
-func (g *Gate) remember(ctx context.Context, from origin, decisions []*checkpoint.Decision, now time.Time) (*decisionWrites, error) {
-	w := &decisionWrites{from: from, now: now}
+func (g *Gate) remember(ctx context.Context, from origin, decisions []*checkpoint.Decision) (*decisionWrites, error) {
+	w := &decisionWrites{from: from, now: g.now()}
 	for i, d := range decisions {
 		if beaten(d, decisions[:i], decisions[i+1:]) {
 			continue

@@ -152,16 +152,5 @@ func (g *Gate) revoke(ctx context.Context, from origin, scope checkpoint.Hash, i
 	return unavailable(err)
 }
 
-// scopeOf is the hash of the scope that the host names.
-func (g *Gate) scopeOf(scope string) (checkpoint.Hash, error) {
-	if scope == "" {
-		return checkpoint.Hash{}, fail(ErrUnauthorized, "the host names no scope")
-	}
-	if err := g.boundName("scope", scope); err != nil {
-		return checkpoint.Hash{}, err
-	}
-	return g.hash("scope", scope), nil
-}
-
 // isDecision tells a decision from an interaction: nothing that is about interactions finds it.
 func isDecision(record checkpoint.Record) bool { return record.Status == checkpoint.Remembered }

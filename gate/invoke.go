@@ -221,17 +221,22 @@ func (r *request) record(ctx context.Context, in, next *checkpoint.Interaction, 
 	if waiting(in.Status) && overdue(in, 0, now) {
 		return g.expired(ctx, r.origin(), in, now, r.call.StartID)
 	}
-	writes, err := g.remember(ctx, r.origin(), decisions, now)
+	return g.commitRow(ctx, r.origin(), in, next, decisions)
+}
+
+// commitRow is the one commit of a row, with what is remembered of its answer.
+func (g *Gate) commitRow(ctx context.Context, from origin, prev, next *checkpoint.Interaction, decisions []*checkpoint.Decision) error {
+	writes, err := g.remember(ctx, from, decisions)
 	if err != nil {
 		return err
 	}
-	switch v, err := g.commit(ctx, r.origin(), in, next, writes); v {
+	switch v, err := g.commit(ctx, from, prev, next, writes); v {
 	case applied:
 		return nil
 	case conflict:
 		return errRestart
 	default:
-		return unavailable(err).on(in.ID)
+		return unavailable(err).on(prev.ID)
 	}
 }
 

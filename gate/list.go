@@ -110,10 +110,7 @@ func (f *Face) Inspect(ctx context.Context, scope, startID string) (Summary, err
 	}
 	defer done()
 	g := f.gate
-	if scope == "" {
-		return Summary{}, fail(ErrUnauthorized, "the host names no scope")
-	}
-	if err := g.boundName("scope", scope); err != nil {
+	if _, err := g.scopeOf(scope); err != nil {
 		return Summary{}, err
 	}
 	if err := g.boundName("start id", startID); err != nil {

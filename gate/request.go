@@ -96,6 +96,17 @@ func (g *Gate) boundName(name, value string) error {
 	return nil
 }
 
+// scopeOf is the hash of the scope that the host names, where there is no call beside it.
+func (g *Gate) scopeOf(scope string) (checkpoint.Hash, error) {
+	if scope == "" {
+		return checkpoint.Hash{}, fail(ErrUnauthorized, "the host names no scope")
+	}
+	if err := g.boundName("scope", scope); err != nil {
+		return checkpoint.Hash{}, err
+	}
+	return g.hash("scope", scope), nil
+}
+
 func (g *Gate) boundAnswers(answers Answers) error {
 	total := 0
 	for id, payload := range answers {
