@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -27,18 +28,10 @@ type Capacity struct {
 }
 
 func (c *Capacity) setDefaults() {
-	if c.Open == 0 {
-		c.Open = 100_000
-	}
-	if c.OpenPerScope == 0 {
-		c.OpenPerScope = 10_000
-	}
-	if c.Bytes == 0 {
-		c.Bytes = 4 << 30
-	}
-	if c.BytesPerScope == 0 {
-		c.BytesPerScope = 1 << 30
-	}
+	c.Open = cmp.Or(c.Open, 100_000)
+	c.OpenPerScope = cmp.Or(c.OpenPerScope, 10_000)
+	c.Bytes = cmp.Or(c.Bytes, 4<<30)
+	c.BytesPerScope = cmp.Or(c.BytesPerScope, 1<<30)
 }
 
 func (c *Capacity) validate() error {

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -103,17 +104,15 @@ type Limits struct {
 }
 
 func (l *Limits) setDefaults() {
-	for _, d := range []struct {
-		field *int
-		value int
-	}{
-		{&l.Arguments, 1 << 20}, {&l.Answer, 256 << 10}, {&l.Prompt, 1 << 20}, {&l.State, 256 << 10}, {&l.Result, 64 << 10},
-		{&l.Questions, 16}, {&l.Options, 256}, {&l.Name, 1 << 10}, {&l.Depth, 64},
-	} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
+	l.Arguments = cmp.Or(l.Arguments, 1<<20)
+	l.Answer = cmp.Or(l.Answer, 256<<10)
+	l.Prompt = cmp.Or(l.Prompt, 1<<20)
+	l.State = cmp.Or(l.State, 256<<10)
+	l.Result = cmp.Or(l.Result, 64<<10)
+	l.Questions = cmp.Or(l.Questions, 16)
+	l.Options = cmp.Or(l.Options, 256)
+	l.Name = cmp.Or(l.Name, 1<<10)
+	l.Depth = cmp.Or(l.Depth, 64)
 }
 
 // complete returns the options with every default filled in, or what is wrong with them.
@@ -124,31 +123,16 @@ func (o *Options) complete() (*Options, error) {
 	c := *o
 	c.Limits.setDefaults()
 	c.Capacity.setDefaults()
-	if c.Lifetime == 0 {
-		c.Lifetime = 10 * time.Minute
-	}
-	if c.Retention == 0 {
-		c.Retention = 24 * time.Hour
-	}
-	c.Retention = c.Retention.Truncate(time.Millisecond)
-	if c.StartRetention == 0 {
-		c.StartRetention = 30 * 24 * time.Hour
-	}
+	c.Lifetime = cmp.Or(c.Lifetime, 10*time.Minute)
+	c.Retention = cmp.Or(c.Retention, 24*time.Hour).Truncate(time.Millisecond)
+	c.StartRetention = cmp.Or(c.StartRetention, 30*24*time.Hour)
 	if c.StartRetention != NoExpiry {
 		c.StartRetention = c.StartRetention.Truncate(time.Millisecond)
 	}
-	if c.AuditRetention == 0 {
-		c.AuditRetention = 90 * 24 * time.Hour
-	}
-	if c.MaxPrompts == 0 {
-		c.MaxPrompts = 10
-	}
-	if c.PollInterval == 0 {
-		c.PollInterval = time.Second
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.AuditRetention = cmp.Or(c.AuditRetention, 90*24*time.Hour)
+	c.MaxPrompts = cmp.Or(c.MaxPrompts, 10)
+	c.PollInterval = cmp.Or(c.PollInterval, time.Second)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	if c.Now == nil {
 		c.Now = time.Now
 	}
