@@ -1,11 +1,8 @@
 package checkpoint
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/parley-go/parley/internal/canon"
@@ -55,10 +52,6 @@ type Decision struct {
 	Round       int       `json:"round"`
 }
 
-// decisionVersion is the version of the JSON value in the record of a decision. A later release
-// reads all earlier ones.
-const decisionVersion = 1
-
 type decisionEnvelope struct {
 	V int `json:"v"`
 	*Decision
@@ -69,7 +62,7 @@ func EncodeDecision(d *Decision) (Record, error) {
 	if reason := d.contradiction(); reason != "" {
 		return Record{}, fmt.Errorf("write decision %s: %s", d.ID, reason)
 	}
-	data, err := canon.Marshal(decisionEnvelope{decisionVersion, d})
+	data, err := canon.Marshal(decisionEnvelope{formatVersion, d})
 	if err != nil {
 		return Record{}, fmt.Errorf("write decision %s: %w", d.ID, err)
 	}
@@ -83,23 +76,9 @@ func DecodeDecision(r Record) (*Decision, error) {
 	if r.Status != Remembered || r.Claim != (Claim{}) {
 		return nil, &DecodeError{r.ID, "not a remembered decision", nil}
 	}
-	var version struct {
-		V int `json:"v"`
-	}
-	if err := json.Unmarshal(r.Data, &version); err != nil {
-		return nil, &DecodeError{r.ID, "malformed data", err}
-	}
-	if version.V != decisionVersion { // what else a newer one holds is not known
-		return nil, &DecodeError{r.ID, fmt.Sprintf("format version %d, want %d", version.V, decisionVersion), nil}
-	}
 	d := new(Decision)
-	dec := json.NewDecoder(bytes.NewReader(r.Data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&decisionEnvelope{Decision: d}); err != nil {
-		return nil, &DecodeError{r.ID, "malformed data", err}
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, &DecodeError{r.ID, "data after the end", nil}
+	if err := decodeData(r.ID, r.Data, &decisionEnvelope{Decision: d}); err != nil {
+		return nil, err
 	}
 	field := ""
 	switch {
