@@ -14,13 +14,24 @@ import (
 // they make is valid. On an error, a *QuestionError with its place, nothing is changed. Key and
 // Lifetime are not part of the data, and stay.
 
-// initialize reads a payload member by member.
-func initialize(typeName string, payload []byte, read func(m member) error) error {
+// initialize reads a payload member by member into made, which becomes q where it is valid.
+func initialize[T any, Q interface {
+	*T
+	Interrupt
+	Validator
+}](q, made Q, payload []byte, read func(m member) error) error {
 	// The walk relies on the text being well formed and without duplicate names.
 	if _, err := canonicalForm(payload); err != nil {
-		return refuseCanon(typeName, "", err)
+		return refuseCanon(made.TypeName(), "", err)
 	}
-	return node{typeName, "", trimmed(payload)}.each(read)
+	if err := (node{made.TypeName(), "", trimmed(payload)}).each(read); err != nil {
+		return err
+	}
+	if err := made.Validate(); err != nil {
+		return err
+	}
+	*q = *made
+	return nil
 }
 
 // each reads the members of an object.
@@ -37,6 +48,21 @@ func (n node) each(read func(m member) error) error {
 	return nil
 }
 
+// objects reads a list of objects, each member by member.
+func objects[T any](n node, read func(object *T, m member) error) ([]T, error) {
+	elements, err := n.elements()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]T, len(elements))
+	for i, element := range elements {
+		if err := element.each(func(m member) error { return read(&list[i], m) }); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
 func (m member) unknown() error {
 	return m.refuse(fmt.Sprintf("member %q is unknown", canon.Clip(m.name, 64)))
 }
@@ -51,145 +77,95 @@ func (n node) boolean() (bool, error) {
 // InitFromPayload makes the permission from an object with toolName, title and options; without
 // options it has [DefaultPermissionOptions].
 func (p *ToolPermissionInterrupt) InitFromPayload(payload []byte) error {
-	q := ToolPermissionInterrupt{Key: p.Key, Lifetime: p.Lifetime, Options: DefaultPermissionOptions()}
-	err := initialize(TypeToolPermission, payload, func(m member) (err error) {
+	made := &ToolPermissionInterrupt{Key: p.Key, Lifetime: p.Lifetime, Options: DefaultPermissionOptions()}
+	return initialize(p, made, payload, func(m member) (err error) {
 		switch m.name {
 		case "toolName":
-			q.ToolName, err = m.text()
+			made.ToolName, err = m.text()
 		case "title":
-			q.Title, err = m.text()
+			made.Title, err = m.text()
 		case "options":
-			q.Options, err = m.permissionOptions()
+			made.Options, err = m.permissionOptions()
 		default:
 			err = m.unknown()
 		}
 		return err
 	})
-	if err == nil {
-		err = q.Validate()
-	}
-	if err == nil {
-		*p = q
-	}
-	return err
 }
 
 func (n node) permissionOptions() ([]PermissionOption, error) {
-	list, err := n.elements()
-	if err != nil {
-		return nil, err
-	}
-	options := make([]PermissionOption, len(list))
-	for i, element := range list {
-		err := element.each(func(m member) (err error) {
-			switch m.name {
-			case "optionId":
-				options[i].OptionID, err = m.text()
-			case "name":
-				options[i].Name, err = m.text()
-			case "kind":
-				options[i].Kind, err = m.text()
-			default:
-				err = m.unknown()
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
+	return objects(n, func(option *PermissionOption, m member) (err error) {
+		switch m.name {
+		case "optionId":
+			option.OptionID, err = m.text()
+		case "name":
+			option.Name, err = m.text()
+		case "kind":
+			option.Kind, err = m.text()
+		default:
+			err = m.unknown()
 		}
-	}
-	return options, nil
+		return err
+	})
 }
 
 // InitFromPayload makes the selection from an object with options, each an object with title,
 // description and isRecommended.
 func (s *UserSelectionInterrupt) InitFromPayload(payload []byte) error {
-	q := UserSelectionInterrupt{Key: s.Key, Lifetime: s.Lifetime}
-	err := initialize(TypeUserSelection, payload, func(m member) (err error) {
+	made := &UserSelectionInterrupt{Key: s.Key, Lifetime: s.Lifetime}
+	return initialize(s, made, payload, func(m member) (err error) {
 		if m.name != "options" {
 			return m.unknown()
 		}
-		q.Options, err = m.userChoices()
+		made.Options, err = m.userChoices()
 		return err
 	})
-	if err == nil {
-		err = q.Validate()
-	}
-	if err == nil {
-		*s = q
-	}
-	return err
 }
 
 func (n node) userChoices() ([]UserChoice, error) {
-	list, err := n.elements()
-	if err != nil {
-		return nil, err
-	}
-	choices := make([]UserChoice, len(list))
-	for i, element := range list {
-		err := element.each(func(m member) (err error) {
-			switch m.name {
-			case "title":
-				choices[i].Title, err = m.text()
-			case "description":
-				choices[i].Description, err = m.text()
-			case "isRecommended":
-				choices[i].IsRecommended, err = m.boolean()
-			default:
-				err = m.unknown()
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
+	return objects(n, func(choice *UserChoice, m member) (err error) {
+		switch m.name {
+		case "title":
+			choice.Title, err = m.text()
+		case "description":
+			choice.Description, err = m.text()
+		case "isRecommended":
+			choice.IsRecommended, err = m.boolean()
+		default:
+			err = m.unknown()
 		}
-	}
-	return choices, nil
+		return err
+	})
 }
 
 // InitFromPayload makes the form from an object with message and schema.
 func (f *FormInterrupt) InitFromPayload(payload []byte) error {
-	q := FormInterrupt{Key: f.Key, Lifetime: f.Lifetime}
-	err := initialize(TypeForm, payload, func(m member) (err error) {
+	made := &FormInterrupt{Key: f.Key, Lifetime: f.Lifetime}
+	return initialize(f, made, payload, func(m member) (err error) {
 		switch m.name {
 		case "message":
-			q.Message, err = m.text()
+			made.Message, err = m.text()
 		case "schema":
-			q.Schema = bytes.Clone(m.raw)
+			made.Schema = bytes.Clone(m.raw)
 		default:
 			err = m.unknown()
 		}
 		return err
 	})
-	if err == nil {
-		err = q.Validate()
-	}
-	if err == nil {
-		*f = q
-	}
-	return err
 }
 
 // InitFromPayload makes the URL from an object with message and url.
 func (u *URLInterrupt) InitFromPayload(payload []byte) error {
-	q := URLInterrupt{Key: u.Key, Lifetime: u.Lifetime}
-	err := initialize(TypeURL, payload, func(m member) (err error) {
+	made := &URLInterrupt{Key: u.Key, Lifetime: u.Lifetime}
+	return initialize(u, made, payload, func(m member) (err error) {
 		switch m.name {
 		case "message":
-			q.Message, err = m.text()
+			made.Message, err = m.text()
 		case "url":
-			q.URL, err = m.text()
+			made.URL, err = m.text()
 		default:
 			err = m.unknown()
 		}
 		return err
 	})
-	if err == nil {
-		err = q.Validate()
-	}
-	if err == nil {
-		*u = q
-	}
-	return err
 }
