@@ -184,8 +184,7 @@ func TestUnknownCommitOfARevocation(t *testing.T) {
 				if err := g.Revoke(t.Context(), "ann", id); want == "" && err != nil || want != "" && !errors.Is(err, want) {
 					t.Errorf("want %q, have %v", want, err)
 				}
-				store.set(nil)
-				store.failLoads(nil)
+				store.heal()
 			}
 		})
 	}

@@ -113,15 +113,7 @@ func TestUnknownCommitOfAnAnswer(t *testing.T) {
 			g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})
 			c := call("deploy", `{"service":"api"}`)
 			p := mustAsk(t, g, c)
-			store.set(func(b *checkpoint.Batch) (before, after error) {
-				if !writes(b, checkpoint.Running) {
-					return nil, nil
-				}
-				if test.unreadable {
-					store.failLoads(errInjected)
-				}
-				return test.before, test.after
-			})
+			store.untold(checkpoint.Running, test.before, test.after, test.unreadable)
 			answer := with(c, p, allow)
 			ran := 0
 			for _, want := range []gate.Code{test.now, test.later} {
@@ -132,8 +124,7 @@ func TestUnknownCommitOfAnAnswer(t *testing.T) {
 					mustFail(t, g, answer, want)
 				}
 				effects.want(t, ran)
-				store.set(nil)
-				store.failLoads(nil)
+				store.heal()
 			}
 		})
 	}

@@ -113,6 +113,26 @@ func (f *faulty) set(fault func(b *checkpoint.Batch) (before, after error)) {
 	f.fault = fault
 }
 
+// untold makes the commits that write a record in that state fail: before they are applied, or
+// after, so that nobody is told. Where unreadable is set, nothing can be read back either.
+func (f *faulty) untold(status checkpoint.Status, before, after error, unreadable bool) {
+	f.set(func(b *checkpoint.Batch) (error, error) {
+		if !writes(b, status) {
+			return nil, nil
+		}
+		if unreadable {
+			f.failLoads(errInjected)
+		}
+		return before, after
+	})
+}
+
+// heal ends all faults of commits and loads.
+func (f *faulty) heal() {
+	f.set(nil)
+	f.failLoads(nil)
+}
+
 func (f *faulty) hang(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

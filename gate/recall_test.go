@@ -237,15 +237,7 @@ func TestUnknownCommitOfARememberedRound(t *testing.T) {
 			store := &faulty{Store: newMem()}
 			g, c, _ := remembered(t, store, &effects)
 			c.StartID = test.start
-			store.set(func(b *checkpoint.Batch) (before, after error) {
-				if !writes(b, checkpoint.Running) {
-					return nil, nil
-				}
-				if test.unreadable {
-					store.failLoads(errInjected)
-				}
-				return test.before, test.after
-			})
+			store.untold(checkpoint.Running, test.before, test.after, test.unreadable)
 			ran := 1
 			for _, want := range []gate.Code{test.now, test.later} {
 				if want == "" {
@@ -255,8 +247,7 @@ func TestUnknownCommitOfARememberedRound(t *testing.T) {
 					mustFail(t, g, c, want)
 				}
 				effects.want(t, ran)
-				store.set(nil)
-				store.failLoads(nil)
+				store.heal()
 			}
 		})
 	}
@@ -381,8 +372,7 @@ func TestUnknownCommitOfADecision(t *testing.T) {
 				return err
 			}
 			wantCode(t, name, answer(), gate.ErrUnavailable)
-			store.set(nil)
-			store.failLoads(nil)
+			store.heal()
 			decisions(t, g, "ann", test.remembered)
 			if err := answer(); err != nil && (elsewhere || test.remembered == 0 || !errors.Is(err, gate.ErrOutcomeUnknown)) {
 				t.Errorf("%s, elsewhere %v: %v", name, elsewhere, err)

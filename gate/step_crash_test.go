@@ -176,8 +176,7 @@ func TestUnknownCommitOfAStep(t *testing.T) {
 				mustFail(t, g, starting(), test.code)
 			}
 			effects.want(t, test.effects)
-			store.set(nil)
-			store.failLoads(nil)
+			store.heal()
 			if test.later == "" {
 				mustFinish(t, g, starting(), `"x"`)
 			} else {

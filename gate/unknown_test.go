@@ -33,15 +33,7 @@ func TestUnknownCommitOfAStart(t *testing.T) {
 				effects.add()
 				return "done", nil
 			}, nil)}})
-			store.set(func(b *checkpoint.Batch) (before, after error) {
-				if !writes(b, checkpoint.Started) {
-					return nil, nil
-				}
-				if test.unreadable {
-					store.failLoads(errInjected)
-				}
-				return test.before, test.after
-			})
+			store.untold(checkpoint.Started, test.before, test.after, test.unreadable)
 			c := call("tool", `{}`)
 			c.StartID = "work"
 			ran := 0
@@ -56,8 +48,7 @@ func TestUnknownCommitOfAStart(t *testing.T) {
 					}
 				}
 				effects.want(t, ran)
-				store.set(nil)
-				store.failLoads(nil)
+				store.heal()
 			}
 		})
 	}
@@ -93,8 +84,7 @@ func TestUnknownCommitFromElsewhere(t *testing.T) {
 			if test.now == "" && err != nil || test.now != "" && !errors.Is(err, test.now) {
 				t.Errorf("want %q, have %v", test.now, err)
 			}
-			store.set(nil)
-			store.failLoads(nil)
+			store.heal()
 			if in := recorded(t, store, p.Interaction); in.Status != test.recorded {
 				t.Errorf("recorded %v", in.Status)
 			}
@@ -152,8 +142,7 @@ func TestUnknownCommitOfALaterPrompt(t *testing.T) {
 				return errInjected, nil
 			})
 			mustFail(t, g, first, gate.ErrUnavailable)
-			store.set(nil)
-			store.failLoads(nil)
+			store.heal()
 			if test.later != "" {
 				mustFail(t, g, first, test.later)
 			} else {
@@ -198,7 +187,6 @@ func TestLandedPromptThatCannotBeReadBack(t *testing.T) {
 		return nil, errInjected      // it is written, and nobody is told
 	})
 	mustFail(t, g, first, gate.ErrUnavailable)
-	store.set(nil)
-	store.failLoads(nil)
+	store.heal()
 	mustAsk(t, g, first)
 }
