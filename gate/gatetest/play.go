@@ -38,7 +38,7 @@ type play struct {
 // report notes what is wrong. The story goes no further. In the double run it only ends: the same
 // is found in the story as it is.
 func (p *play) report(format string, args ...any) {
-	if p.wrong == "" && !p.way.twice {
+	if p.wrong == "" && !p.way.compares {
 		p.wrong = fmt.Sprintf(format, args...)
 	}
 	p.done = true

@@ -31,7 +31,7 @@ func Run(t testing.TB, newTool func() *gate.Tool, script Script) *Story {
 	if err := script.validate(newTool); err != nil {
 		t.Fatalf("gatetest: %v", err)
 	}
-	r.add(r.play(twice))
+	r.add(r.play(doubleRun))
 	if r.failed() {
 		return nil
 	}
@@ -64,7 +64,7 @@ type runner struct {
 
 // add takes down what was wrong with a play, and lets the script look at the world after it.
 func (r *runner) add(p *play) {
-	if p.wrong == "" && r.script.After != nil && !p.way.twice {
+	if p.wrong == "" && r.script.After != nil && !p.way.compares {
 		if err := r.script.After(p.story); err != nil {
 			p.wrong = fmt.Sprintf("after the story: %v", err)
 		}

@@ -8,8 +8,8 @@ type way struct {
 	before func(p *play, call gate.Call)          // before each request
 	after  func(p *play, call gate.Call, r reply) // after each request and its reply
 	crash  *crash
-	// twice is set where each run is compared with another one of the same request.
-	twice bool
+	// compares is set where each run is compared with another one of the same request.
+	compares bool
 }
 
 // asIs is the way a script is played when nothing goes wrong.

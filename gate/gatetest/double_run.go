@@ -8,9 +8,9 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// twice is the way in which every run is made again from the same record, to find questions that
-// change between runs.
-var twice = way{name: "the double run", before: runTwice, twice: true}
+// doubleRun is the way in which every run is made again from the same record, to find questions
+// that change between runs.
+var doubleRun = way{name: "the double run", before: runAgain, compares: true}
 
 // runsCompared is how many runs are compared. Two would do for a time or a random number; a map of
 // two is in the same order in every second run.
@@ -19,9 +19,9 @@ const runsCompared = 8
 // dayAndMore changes every part of a time but the year.
 const dayAndMore = 32*24*time.Hour + time.Hour + time.Minute + time.Second + time.Millisecond
 
-// runTwice makes the request on copies of the ledger first, and compares what the runs ask. Where a
+// runAgain makes the request on copies of the ledger first, and compares what the runs ask. Where a
 // run asks nothing the double run is over: what the handler does then is for the other ways.
-func runTwice(p *play, call gate.Call) {
+func runAgain(p *play, call gate.Call) {
 	first, r := p.runAside(call)
 	if r.stillOpen() {
 		return
