@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"math"
-	"strconv"
 	"time"
 
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/internal/resume"
-	"github.com/parley-go/parley/interrupt"
 )
 
 // Invoke runs a tool, or goes on with one. It returns a result, or a prompt to put to a person,
@@ -283,13 +281,6 @@ func (r *request) fresh(ctx context.Context) (Outcome, error) {
 	return r.run(ctx, m.next, false)
 }
 
-// missing is what the tool cannot do without and the call does not have, looked at before its
-// handler runs (R13).
-func (r *request) missing() interrupt.Facility {
-	_, missing := r.canAsk(r.tool.opts.Needs...)
-	return missing
-}
-
 // authorize is check 8.
 func (r *request) authorize(ctx context.Context, in *checkpoint.Interaction, recovery bool) *Error {
 	if r.tool.opts.Authorize == nil {
@@ -319,56 +310,6 @@ func answeredRounds(in *checkpoint.Interaction) int {
 		n--
 	}
 	return n
-}
-
-// refused says a row's code in words.
-func refused(m move, in *checkpoint.Interaction, startID string) *Error {
-	key := ownKey(startID)
-	e := fail(m.code, "the round has another answer")
-	switch m.code {
-	case ErrBusy:
-		e = busy(in.ID)
-	case ErrAlreadyAnswered:
-		e.Message = "the round was answered by another road"
-	case ErrExpired:
-		e.Message = "the time to answer is over: " + key
-	case ErrAlreadyCompleted:
-		e.Message = completed(Code(in.Ending.Code), key)
-	case ErrOutcomeUnknown:
-		e.Message = "an attempt was made and may have had its effects: " + key
-	}
-	if in.Ending != nil && (m.code == ErrAlreadyCompleted || m.code == ErrOutcomeUnknown) {
-		e.Ended = Code(in.Ending.Code)
-	}
-	return e.on(in.ID)
-}
-
-// ownKey tells somebody who cannot go on here where to look (R36).
-func ownKey(startID string) string {
-	key := "look the work up under the application's own key"
-	if startID != "" {
-		key += ", start id " + strconv.Quote(startID)
-	}
-	return key
-}
-
-// completed says how the work ended that is done.
-func completed(ended Code, key string) string {
-	if ended.Decision() {
-		return "the person " + string(ended) + " it"
-	}
-	return "the work is done and its result was not kept: " + key
-}
-
-func busy(id checkpoint.ID) *Error { return fail(ErrBusy, "another request is at it").on(id) }
-
-// readOnly is V3.
-func readOnly() *Error {
-	return fail(ErrUnavailable, "this gate only reads: send the request to one that writes")
-}
-
-func startUnknown(startID string) *Error {
-	return fail(ErrStartUnknown, "start id %.80q was never used", startID)
 }
 
 // expired marks an interaction whose deadline has passed (X1), where that is not done yet, and says
