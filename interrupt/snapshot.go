@@ -68,18 +68,28 @@ func Snapshot(q Interrupt) (Question, error) {
 	if k, ok := q.(Keyed); ok {
 		s.Key = k.QuestionKey()
 	}
-	for _, q := range []Interrupt{q, shown} {
-		l, ok := q.(Limited)
+	if s.Lifetime, err = shortestLifetime(q, shown); err != nil {
+		return Question{}, err
+	}
+	return s, nil
+}
+
+// shortestLifetime is the least that the question and what is shown in its place, where there is
+// something, allow.
+func shortestLifetime(q, shown Interrupt) (time.Duration, error) {
+	var shortest time.Duration
+	for _, limited := range []Interrupt{q, shown} {
+		l, ok := limited.(Limited)
 		if !ok {
 			continue
 		}
 		lifetime := l.QuestionLifetime()
 		if lifetime < 0 {
-			return Question{}, &QuestionError{typeName, "lifetime", "must not be negative"}
+			return 0, &QuestionError{q.TypeName(), "lifetime", "must not be negative"}
 		}
-		if lifetime > 0 && (s.Lifetime == 0 || lifetime < s.Lifetime) {
-			s.Lifetime = lifetime
+		if lifetime > 0 && (shortest == 0 || lifetime < shortest) {
+			shortest = lifetime
 		}
 	}
-	return s, nil
+	return shortest, nil
 }
