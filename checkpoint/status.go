@@ -7,7 +7,7 @@ type Status uint8
 
 // The live states. An interaction in one of them is never removed.
 const (
-	// Started: a call with a start ID is in its first run, under a claim.
+	// Started: a call with a start ID, or with a recorded step, is in its first run, under a claim.
 	Started Status = iota + 1
 	// Open: a prompt is shown and waits for its answer.
 	Open

@@ -48,7 +48,7 @@ type Record struct {
 	Revision uint64 // 1 when created, one more with every write
 	Status   Status
 	Scope    Hash
-	Start    Hash      // zero: no start ID; else unique in the store
+	Start    Hash      // under which it is found, unique in the store; zero: it is not
 	Due      time.Time // when a sweep next looks at it, in whole milliseconds UTC; zero: never
 	Claim    Claim
 	Data     []byte
