@@ -52,7 +52,7 @@ var house = map[string]place{
 
 	"interrupt": {floor: 1, outside: []string{jsonV2, jsonSchema}},
 
-	"checkpoint":                {floor: 2},
+	"checkpoint":                {floor: 2, outside: []string{jsonV2}},
 	"internal/watch":            {floor: 2, beside: []string{"checkpoint"}},
 	"checkpoint/memstore":       {floor: 2, beside: []string{"checkpoint", "internal/watch"}, outside: []string{btree}},
 	"checkpoint/boltstore":      {floor: 2, beside: []string{"checkpoint", "internal/watch"}, outside: []string{bbolt}},

@@ -1,11 +1,8 @@
 package checkpoint
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/parley-go/parley/internal/canon"
@@ -93,13 +90,8 @@ func DecodeDecision(r Record) (*Decision, error) {
 		return nil, &DecodeError{r.ID, fmt.Sprintf("format version %d, want %d", version.V, decisionVersion), nil}
 	}
 	d := new(Decision)
-	dec := json.NewDecoder(bytes.NewReader(r.Data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&decisionEnvelope{Decision: d}); err != nil {
+	if err := unmarshal(r.Data, &decisionEnvelope{Decision: d}); err != nil {
 		return nil, &DecodeError{r.ID, "malformed data", err}
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, &DecodeError{r.ID, "data after the end", nil}
 	}
 	field := ""
 	switch {
