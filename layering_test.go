@@ -62,6 +62,7 @@ var house = map[string]place{
 	"gate/gatetest": {floor: 3, beside: []string{"gate"}},
 
 	"bench":             {floor: 5, outside: []string{bbolt}},
+	"bench/ratios":      {floor: 5},
 	"examples/observe":  {floor: 5},
 	"examples/terminal": {floor: 5, outside: []string{anything}},
 }
