@@ -63,13 +63,30 @@ power: ## cut the power under the file store and the gate, CUTS (100) times each
 	POWERCUT_REQUIRE=ext4 POWERCUT_CUTS=$(CUTS) go test -v -count=1 -timeout 2h -run 'PowerCut|FailingDisk|FullDisk' \
 		./checkpoint/boltstore ./gate
 
-# How long `make bench` stays with one benchmark, and how often it runs each; feed the output to benchstat.
-BENCHTIME ?= 1s
+# How long `make bench` stays with one benchmark, and how often it runs each; feed the output to benchstat. The benchmarks
+# write to the directory for temporary files: set TMPDIR where that is not on a disk.
+BENCHTIME ?= 300ms
 BENCHCOUNT ?= 3
+
+# Which benchmarks `make bench-ratios` runs, and how many times one after the other.
+BENCH ?= .
+ROUNDS ?= 5
 
 .PHONY: bench
 bench: ## whole interactions beside their floors, in one run
 	go test -run '^$$' -bench . -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./bench
+
+.PHONY: bench-ratios
+bench-ratios: ## the same in ROUNDS (5) rounds, as ratios with their aims
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && go test -c -o "$$dir/bench.test" ./bench && cd bench && \
+	for round in $$(seq $(ROUNDS)); do \
+		"$$dir/bench.test" -test.run '^$$' -test.bench '$(BENCH)' -test.benchtime $(BENCHTIME) || exit; \
+	done > "$$dir/out" && go run ./ratios < "$$dir/out"
+
+.PHONY: bench-large
+bench-large: ## growth to a million open questions; takes a good while and 10 GiB
+	@out=$$(mktemp) && trap 'rm -f "$$out"' EXIT && \
+	go test -run '^$$' -bench Growth/ -benchtime 300x -timeout 4h ./bench -large > "$$out" && go run ./bench/ratios < "$$out"
 
 # PEERSFLAGS are flags of the program; -help lists them.
 PEERSFLAGS ?=

@@ -52,7 +52,7 @@ var house = map[string]place{
 
 	"interrupt": {floor: 1, outside: []string{jsonV2, jsonSchema}},
 
-	"checkpoint":                {floor: 2},
+	"checkpoint":                {floor: 2, outside: []string{jsonV2}},
 	"internal/watch":            {floor: 2, beside: []string{"checkpoint"}},
 	"checkpoint/memstore":       {floor: 2, beside: []string{"checkpoint", "internal/watch"}, outside: []string{btree}},
 	"checkpoint/boltstore":      {floor: 2, beside: []string{"checkpoint", "internal/watch"}, outside: []string{bbolt}},
@@ -62,6 +62,7 @@ var house = map[string]place{
 	"gate/gatetest": {floor: 3, beside: []string{"gate"}},
 
 	"bench":             {floor: 5, outside: []string{bbolt}},
+	"bench/ratios":      {floor: 5},
 	"examples/observe":  {floor: 5},
 	"examples/terminal": {floor: 5, outside: []string{anything}},
 }

@@ -1,11 +1,8 @@
 package checkpoint
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 )
 
@@ -68,13 +65,8 @@ func EncodeEntry(e *Entry) ([]byte, error) {
 func DecodeEntry(data []byte) (*Entry, error) {
 	e := new(Entry)
 	envelope := auditEnvelope{Entry: e}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&envelope); err != nil {
+	if err := unmarshal(data, &envelope); err != nil {
 		return nil, fmt.Errorf("read audit entry: %w", err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("read audit entry: data after the end")
 	}
 	if envelope.V != auditVersion {
 		return nil, fmt.Errorf("read audit entry: format version %d, want %d", envelope.V, auditVersion)

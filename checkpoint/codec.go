@@ -3,9 +3,10 @@ package checkpoint
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // formatVersion is the version of the JSON value in [Record.Data]. A later release reads all
@@ -77,15 +78,17 @@ func decodeData(id ID, data []byte, into any) error {
 	if err := checkVersion(id, data); err != nil {
 		return err
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
+	if err := unmarshal(data, into); err != nil {
 		return &DecodeError{id, "malformed data", err}
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return &DecodeError{id, "data after the end", nil}
-	}
 	return nil
+}
+
+// unmarshal reads one JSON value with nothing behind it, and no other members than into has. What
+// handlers wrote stands in it as they did: it need not be UTF-8 and may have a name twice.
+func unmarshal(data []byte, into any) error {
+	return jsonv2.Unmarshal(data, into,
+		jsonv2.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 }
 
 // checkVersion reads the version before anything else: what else a newer version holds is not

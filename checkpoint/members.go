@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/parley-go/parley/internal/canon"
 )
 
 // members appends JSON objects member by member, byte for byte as encoding/json writes the same
@@ -138,7 +140,9 @@ func (m *members) value(value json.RawMessage) {
 		m.buf.WriteString("null")
 		return
 	}
-	m.fail(json.Compact(&m.buf, value))
+	dst, err := canon.AppendCompact(m.buf.AvailableBuffer(), value)
+	m.fail(err)
+	m.buf.Write(dst)
 }
 
 func (m *members) fail(err error) {

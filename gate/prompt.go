@@ -138,10 +138,7 @@ func compact(value json.RawMessage) (json.RawMessage, error) {
 	if value == nil {
 		return nil, nil
 	}
-	var buf bytes.Buffer
-	buf.Grow(len(value))
-	err := json.Compact(&buf, value)
-	return buf.Bytes(), err
+	return canon.AppendCompact(make([]byte, 0, len(value)), value)
 }
 
 // onceOnly leaves out the options that would have to be remembered: decisions on this tool are not,

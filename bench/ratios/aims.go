@@ -1,0 +1,126 @@
+package main
+
+import "fmt"
+
+// An aim is a ratio of two benchmarks, or a value of one, and what it is to be at most or at least.
+type aim struct {
+	what        string
+	unit        string // default: ns/op
+	above       string // the benchmark whose value is above the line
+	below       string // the one below it; empty: the value itself
+	first, then string // instead of above and below: how above grows from one size to another, beside how below does
+	most        float64
+	least       float64
+}
+
+const (
+	one   = "Interaction/store=bolt/callers=1"
+	many  = "Interaction/store=bolt/callers=64"
+	mem   = "Interaction/store=mem/callers=1"
+	raw   = "Interaction/store=raw/callers="
+	disk  = "Interaction/store=disk/callers=1"
+	once  = "Once/store="
+	small = "open=1000/"
+	big   = "open=1000000/"
+	mid   = "open=10000/"
+)
+
+var aims = append([]aim{
+	{what: "one caller: time by that of two raw commits", above: one, below: raw + "1", most: 1.15},
+	{what: "one caller: rate by that of four syncs", above: disk, below: one, least: 0.7},
+	{what: "four syncs, µs: its spread is the machine's", above: disk},
+	{what: "two raw commits: rate by that of four syncs", above: disk, below: raw + "1"},
+	{what: "8 callers: rate by raw grouped", above: raw + "8", below: "Interaction/store=bolt/callers=8"},
+	{what: "64 callers: rate by raw grouped", above: raw + "64", below: many, least: 0.8},
+	{what: "256 callers: rate by raw grouped", above: raw + "256", below: "Interaction/store=bolt/callers=256"},
+	{what: "64 callers: rate by one caller's", above: one, below: many, least: 10},
+	{what: "64 callers: processor time, µs", unit: "cpu-ns/op", above: many},
+	{what: "raw grouped, 64 callers: processor time, µs", unit: "cpu-ns/op", above: raw + "64"},
+	{what: "memstore, one caller: µs", above: mem, most: 50},
+	{what: "memstore, one caller: processor time, µs", unit: "cpu-ns/op", above: mem, most: 50},
+	{what: "memstore, one caller: allocations", unit: "allocs/op", above: mem, most: 250},
+	sealed("mem", 1, ""), sealed("mem", 1, "cpu-ns/op"), sealed("bolt", 1, ""), sealed("bolt", 64, ""),
+	{what: "five steps and a question by a question alone, memstore", above: once + "mem/tool=steps", below: once + "mem/tool=deploy"},
+	{what: "five steps and a question by a question alone, file", above: once + "bolt/tool=steps", below: once + "bolt/tool=deploy"},
+}, growth()...)
+
+func sealed(store string, callers int, unit string) aim {
+	name := fmt.Sprintf("Encrypted/store=%s/callers=%d/sealed=", store, callers)
+	what := fmt.Sprintf("sealed by plain, %sstore, %d callers", store, callers)
+	if unit != "" {
+		what += ", " + unit
+	}
+	return aim{what: what, unit: unit, above: name + "true", below: name + "false", most: 1.2}
+}
+
+// growth are the aims of a ledger that grows, for the sizes that were measured.
+func growth() (all []aim) {
+	for _, op := range []string{"raise", "list", "due", "reopen"} {
+		for _, to := range []string{mid, big} {
+			all = append(all, aim{
+				what:  fmt.Sprintf("%s: growth from %s to %s by bbolt's", op, small[:len(small)-1], to[:len(to)-1]),
+				above: "Growth/store=bolt/", below: "Growth/store=raw/", first: small + "op=" + op, then: to + "op=" + op, most: 1.2,
+			})
+		}
+	}
+	for _, of := range []string{mid, big} {
+		all = append(all, aim{
+			what:  "raise after nine tenths were swept by before, " + of[:len(of)-1],
+			above: "Growth/store=bolt/" + of + "op=raise-after-sweep", below: "Growth/store=bolt/" + of + "op=raise", most: 1.1,
+		})
+	}
+	return all
+}
+
+// of returns the aim's value in each run; none where something was not measured.
+func (a aim) of(all runs) (values []float64) {
+	unit := a.unit
+	if unit == "" {
+		unit = "ns/op"
+	}
+	value := func(benchmark string, run int) (float64, bool) {
+		measured := all[key(benchmark, unit)]
+		if run >= len(measured) || measured[run] == 0 {
+			return 0, false
+		}
+		return measured[run], true
+	}
+	for run := 0; ; run++ {
+		above, ok := value(a.above+a.then, run)
+		below, both := value(a.below+a.then, run)
+		switch {
+		case !ok || a.below != "" && !both:
+			return values
+		case a.below == "" && unit != "allocs/op":
+			above /= 1000 // µs
+			fallthrough
+		case a.below == "":
+			values = append(values, above)
+			continue
+		}
+		ratio := above / below
+		if a.first != "" {
+			aboveFirst, ok := value(a.above+a.first, run)
+			belowFirst, both := value(a.below+a.first, run)
+			if !ok || !both {
+				return values
+			}
+			ratio = (above / aboveFirst) / (below / belowFirst)
+		}
+		values = append(values, ratio)
+	}
+}
+
+func (a aim) reached(value float64) bool {
+	return (a.most == 0 || value <= a.most) && (a.least == 0 || value >= a.least)
+}
+
+func (a aim) text() string {
+	switch {
+	case a.most != 0:
+		return fmt.Sprintf("at most %v", a.most)
+	case a.least != 0:
+		return fmt.Sprintf("at least %v", a.least)
+	}
+	return ""
+}
