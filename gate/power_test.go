@@ -22,17 +22,18 @@ const powerCallers = 8
 // its token, every answer that was acknowledged is recorded, and no handler had its effect twice.
 func TestPowerCut(t *testing.T) {
 	p := newPower(t, powercut.NewDisk(t, powercut.Ext4, 4<<30))
-	cuts := powercut.Cuts(t, 3)
-	for n := range cuts {
+	cuts, enough := powercut.Cuts(t, 3), false
+	n := 0
+	for ; n < cuts || !enough && n < 5*cuts; n++ { // a busy machine gets little done before a cut, and has more of them
 		p.workUntilCut()
 		p.boot()
 		if err := p.survived(); err != nil {
 			t.Fatalf("cut %d: %v", n+1, err)
 		}
+		enough = len(p.effects()) >= 2*cuts && p.count()[asked] > 0
 	}
-	effects := len(p.effects())
-	t.Logf("%d cuts, %d interactions, %d carried out, the last ones by stage: %v", cuts, p.made, effects, p.count())
-	if effects < 2*cuts || p.count()[asked] == 0 {
+	t.Logf("%d cuts, %d interactions, %d carried out, the last ones by stage: %v", n, p.made, len(p.effects()), p.count())
+	if !enough {
 		t.Error("too little happened to prove anything")
 	}
 }
