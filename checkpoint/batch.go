@@ -16,7 +16,7 @@ var ErrInvalidBatch = errors.New("invalid batch")
 const MaxData = 16 << 20
 
 // MaxAudit is the most that one audit entry may measure, in bytes.
-const MaxAudit = 16 << 10
+const MaxAudit = 256 << 10
 
 // Validate refuses a batch that no store takes, whatever it holds; stores call it first. The error
 // matches [ErrInvalidBatch] and names the record: a zero ID, revision 0, an unknown status, a

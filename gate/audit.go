@@ -136,14 +136,21 @@ func (g *Gate) trim(ctx context.Context) {
 		g.log.WarnContext(ctx, "trim the audit trail", "error", err)
 		return
 	}
-	due, last := now.Add(g.opts.AuditRetention), uint64(0)
+	due, last, unread := now.Add(g.opts.AuditRetention), uint64(0), 0
 	for _, stored := range entries {
 		e, err := checkpoint.DecodeEntry(stored.Data)
-		if err == nil && e.Time.After(now.Add(-g.opts.AuditRetention)) {
+		if err != nil {
+			unread++ // a newer release's: it goes with what comes after it
+			continue
+		}
+		if e.Time.After(now.Add(-g.opts.AuditRetention)) {
 			due = e.Time.Add(g.opts.AuditRetention)
 			break
 		}
 		last, due = stored.Seq, now // there may be more
+	}
+	if unread == trimPage { // else they would keep the whole trail
+		last, due = entries[trimPage-1].Seq, now
 	}
 	if last > 0 {
 		batch := &checkpoint.Batch{Time: now, Owner: g.member.Owner(), TrimAudit: last, Lazy: true}

@@ -55,8 +55,8 @@ func line(e checkpoint.Entry) string {
 	return s
 }
 
-// R38: every transition leaves one entry that says who did what, and the observer is told the same in
-// the same order.
+// R38: every transition leaves one entry that says who did what, and the observer is told the same
+// in the same order.
 func TestEveryTransitionLeavesAnEntry(t *testing.T) {
 	clock := newClock()
 	seen := &observer{}
@@ -255,8 +255,8 @@ func TestTrailIsAStream(t *testing.T) {
 	wantCode(t, "audit", err, gate.ErrInvalidArguments)
 }
 
-// R38, R39: entries go after their own retention, the oldest first and in small steps, not with their
-// interaction.
+// R38, R39: entries go after their own retention, the oldest first and in small steps, not with
+// their interaction.
 func TestTrailIsTrimmed(t *testing.T) {
 	var effects counter
 	clock := newClock()
@@ -323,5 +323,60 @@ func TestObserverAndUnknownCommits(t *testing.T) {
 	}
 	if n := len(trail(t, g)); n != 1 {
 		t.Errorf("%d entries", n)
+	}
+}
+
+// R3: an observer is no part of the handler's run: it is given nothing to ask, report or record
+// with.
+func TestObserverIsOutsideTheRun(t *testing.T) {
+	told := 0
+	tool := raw("tool", func(ctx context.Context) (any, error) {
+		return interrupt.Once(ctx, "s", func(context.Context, string) (string, error) { return "x", nil }, nil)
+	}, nil)
+	g := open(t, newMem(), gate.Options{Tools: []*gate.Tool{tool}, Observer: observing(func(ctx context.Context, _ gate.Event) {
+		told++
+		if _, ok := interrupt.ResumeFrom(ctx); ok {
+			t.Error("it has the handler's resume")
+		}
+		if err := interrupt.Progress(ctx, interrupt.Update{}); !errors.Is(err, interrupt.ErrNoRun) {
+			t.Errorf("progress: %v", err)
+		}
+	})})
+	mustFinish(t, g, call("tool", `{}`), `"x"`)
+	if told == 0 {
+		t.Error("told nothing")
+	}
+}
+
+type observing func(ctx context.Context, e gate.Event)
+
+func (o observing) Observe(ctx context.Context, e gate.Event) { o(ctx, e) }
+
+// R38: an entry of a newer release, which cannot be read here, is not trimmed before its time.
+func TestUnreadableEntriesAreKept(t *testing.T) {
+	var effects counter
+	clock := newClock()
+	store := newMem()
+	if err := store.Commit(t.Context(), &checkpoint.Batch{Audit: [][]byte{[]byte(`{"v":99}`)}}); err != nil {
+		t.Fatal(err)
+	}
+	g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Now: clock.Now, AuditRetention: time.Hour})
+	mustAsk(t, g, call("deploy", `{"service":"api"}`))
+	first := func() uint64 {
+		t.Helper()
+		entries, err := store.Audit(t.Context(), 0, 1)
+		if err != nil || len(entries) == 0 {
+			t.Fatal(entries, err)
+		}
+		return entries[0].Seq
+	}
+	mustAsk(t, g, call("deploy", `{"service":"api"}`))
+	if first() != 1 {
+		t.Error("trimmed")
+	}
+	clock.add(2 * time.Hour)
+	mustAsk(t, g, call("deploy", `{"service":"api"}`))
+	if first() == 1 {
+		t.Error("kept after what came behind it")
 	}
 }

@@ -155,12 +155,30 @@ func (r *request) maxPrompt() int64 {
 	return int64(r.gate.opts.Limits.Prompt + r.gate.opts.Limits.State)
 }
 
-// newInteraction is what a fresh call reserves.
+// newInteraction is what a fresh call reserves: nothing where nothing is going to be recorded.
 func (r *request) newInteraction() checkpoint.Usage {
-	if r.tool.opts.NeverAsks {
+	if r.tool.opts.NeverAsks && r.start.IsZero() {
 		return checkpoint.Usage{}
 	}
-	return checkpoint.Usage{Active: 1, Bytes: r.maxPrompt() + checkpoint.Charge}
+	need := checkpoint.Usage{Active: 1, Bytes: r.maxPrompt() + checkpoint.Charge}
+	if r.tool.opts.NeverAsks {
+		need.Bytes += r.bareRecord()
+	}
+	return need
+}
+
+// bareRecord is what a record without rounds takes, beside its charge: a prompt has the arguments
+// in it.
+func (r *request) bareRecord() int64 { return int64(len(r.args) + r.gate.opts.Limits.Result) }
+
+// newStep is what a step reserves that is not done: its row, and the record where it makes that and
+// nobody reserved it.
+func (r *request) newStep(in *checkpoint.Interaction) checkpoint.Usage {
+	need := checkpoint.Usage{Bytes: int64(r.gate.opts.Limits.Result+r.gate.opts.Limits.Name) + checkpoint.Charge}
+	if in.Revision == 0 && r.tool.opts.NeverAsks {
+		need.Active, need.Bytes = 1, need.Bytes+r.bareRecord()+checkpoint.Charge
+	}
+	return need
 }
 
 // nextRound is what the run for the last round's answer reserves: the answer's own bytes, and the

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -140,7 +141,8 @@ func TestAnswerFromElsewhereNeedsRoom(t *testing.T) {
 	mustAnswer(t, g, p, `{"content":{"text":"short"}}`)
 }
 
-// R33: a tool that declares that it never asks reserves nothing, and may not ask.
+// R33: a tool that declares that it never asks reserves nothing where nothing is recorded, and may
+// not ask. What its start IDs record is counted like everything else.
 func TestNeverAsks(t *testing.T) {
 	ask := false
 	quiet := raw("quiet", func(ctx context.Context) (any, error) {
@@ -156,7 +158,7 @@ func TestNeverAsks(t *testing.T) {
 	c := call("quiet", `{}`)
 	mustFinish(t, g, c, `"done"`)
 	c.StartID = "work"
-	mustFinish(t, g, c, `"done"`)
+	mustFail(t, g, c, gate.ErrBusy)
 	ask = true
 	mustFail(t, g, call("quiet", `{}`), gate.ErrInvalidQuestion)
 }
@@ -220,5 +222,58 @@ func TestUsageUnavailable(t *testing.T) {
 		if _, err := gate.Open(t.Context(), newMem(), &gate.Options{Keys: [][]byte{testKey}, Capacity: bad}); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
+	}
+}
+
+// R33: within one process the limit of bytes is not gone over, by start IDs of a tool that never
+// asks or by recorded steps: a step for which there is no room does not run.
+func TestNothingFillsTheLedger(t *testing.T) {
+	const limit = 200_000
+	var ran counter
+	steps := func(ctx context.Context) (any, error) {
+		for i := range 50 {
+			_, err := interrupt.Once(ctx, fmt.Sprint(i), func(context.Context, string) (string, error) {
+				ran.add()
+				return strings.Repeat("x", 60_000), nil
+			}, nil)
+			if err != nil {
+				return nil, err
+			}
+		}
+		return "done", nil
+	}
+	for name, tool := range map[string]*gate.Tool{
+		"start ids":         raw("tool", func(context.Context) (any, error) { return "done", nil }, &gate.ToolOptions{NeverAsks: true, KeepResult: true}),
+		"steps":             raw("tool", steps, nil),
+		"steps, never asks": raw("tool", steps, &gate.ToolOptions{NeverAsks: true}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			ran = counter{}
+			store := newMem()
+			g := open(t, store, gate.Options{
+				Tools: []*gate.Tool{tool}, Limits: gate.Limits{Prompt: 4096, State: 1024}, Capacity: gate.Capacity{Bytes: limit},
+			})
+			busy := 0
+			for i := range 500 {
+				c := call("tool", `{"a":"some argument"}`)
+				if name == "start ids" {
+					c.StartID = fmt.Sprint(i)
+				}
+				if _, err := g.Invoke(t.Context(), c); errors.Is(err, gate.ErrBusy) {
+					if busy++; busy == 3 {
+						break
+					}
+				} else if err != nil {
+					t.Fatal(err)
+				}
+			}
+			usage, err := store.Usage(t.Context(), checkpoint.Hash{})
+			if err != nil || usage.Bytes > limit || busy == 0 {
+				t.Errorf("usage %+v, %v; busy %d times", usage, err, busy)
+			}
+			if name != "start ids" && (ran.n == 0 || ran.n > 3) {
+				t.Errorf("%d steps ran", ran.n)
+			}
+		})
 	}
 }

@@ -177,16 +177,23 @@ func (g *Gate) note(ctx context.Context, from origin, prev, next *checkpoint.Int
 type owed struct {
 	mu    sync.Mutex
 	marks []*change
+	size  int // of the data in marks
 }
 
-// maxOwed bounds what is kept while a store is down; a mark that is dropped costs a recovery.
-const maxOwed = 1024
+// What is kept while a store is down, in marks and in bytes; a mark that is dropped costs a
+// recovery.
+const (
+	maxOwed     = 1024
+	maxOwedData = 64 << 20
+)
 
 func (o *owed) add(mark *change) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.marks) < maxOwed {
+	size := len(mark.batch.Puts[0].Record.Data)
+	if len(o.marks) < maxOwed && o.size+size <= maxOwedData {
 		o.marks = append(o.marks, mark)
+		o.size += size
 	}
 }
 
@@ -199,6 +206,7 @@ func (o *owed) next() *change {
 	}
 	mark := o.marks[0]
 	o.marks = o.marks[1:]
+	o.size -= len(mark.batch.Puts[0].Record.Data)
 	return mark
 }
 

@@ -74,8 +74,8 @@ func TestFaceChecksTheWholePrompt(t *testing.T) {
 	}
 }
 
-// R34, R13: a rejoin by a face that cannot carry the prompt leaves it as it is; with the out-of-band
-// facility what a face cannot carry is stored, and the link leads to it.
+// R34, R13: a rejoin by a face that cannot carry the prompt leaves it as it is; with the
+// out-of-band facility what a face cannot carry is stored, and the link leads to it.
 func TestFaceThatCannotCarryIt(t *testing.T) {
 	var runs counter
 	g := open(t, memstore.New(), gate.Options{
@@ -102,5 +102,19 @@ func TestFaceThatCannotCarryIt(t *testing.T) {
 	}
 	if outcome, err = g.Invoke(t.Context(), c); err != nil || outcome.OutOfBand || outcome.Link != "" {
 		t.Errorf("where it can be shown: %+v, %v", outcome, err)
+	}
+}
+
+// A link that panics is none: the prompt is stored and shown all the same.
+func TestPromptLinkPanics(t *testing.T) {
+	var runs counter
+	g := open(t, memstore.New(), gate.Options{
+		Tools: []*gate.Tool{deploy(&runs, nil)}, PromptLink: func(checkpoint.ID) string { panic("no link") },
+	})
+	c := call("deploy", `{"service":"api"}`)
+	c.Facilities = []interrupt.Facility{interrupt.FacilityOutOfBand}
+	outcome, err := g.Invoke(t.Context(), c)
+	if err != nil || !outcome.OutOfBand || outcome.Link != "" {
+		t.Errorf("outcome %+v, %v", outcome, err)
 	}
 }

@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -29,6 +30,8 @@ type faulty struct {
 	loadFault error
 	// usageFault fails every look at what is stored, where it is set.
 	usageFault error
+	// rowsFault fails every look at rows, where it is set.
+	rowsFault error
 }
 
 func (f *faulty) Usage(ctx context.Context, scope checkpoint.Hash) (checkpoint.Usage, error) {
@@ -99,7 +102,7 @@ func (f *faulty) Load(ctx context.Context, id checkpoint.ID) (checkpoint.Record,
 func (f *faulty) Rows(ctx context.Context, id checkpoint.ID, from string, limit int) ([]checkpoint.Row, error) {
 	f.mu.Lock()
 	f.rows++
-	fault := f.loadFault
+	fault := cmp.Or(f.loadFault, f.rowsFault)
 	f.mu.Unlock()
 	if fault != nil {
 		return nil, fault

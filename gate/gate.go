@@ -1,10 +1,12 @@
 package gate
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -51,6 +53,11 @@ func Open(ctx context.Context, store checkpoint.Store, opts *Options) (*Gate, er
 	r, err := newRing(o.Keys)
 	if err != nil {
 		return nil, fmt.Errorf("open gate: %w", err)
+	}
+	for i, secret := range o.DataKeys {
+		if slices.ContainsFunc(o.Keys, func(key []byte) bool { return bytes.Equal(key, secret) }) {
+			return nil, fmt.Errorf("open gate: data key %d is also one of the keys: they are others", i+1)
+		}
 	}
 	g := &Gate{opts: o, store: store, tools: map[string]*Tool{}, log: o.Logger, intake: newIntake()}
 	g.ring.Store(&r)

@@ -41,7 +41,8 @@ func TestJoin(t *testing.T) {
 		}
 	}
 	mustFinish(t, g, with(c, p, allow), `"deployed api"`)
-	// Its token leads to where it stands, with the host's leave to join or without; a new call begins anew.
+	// Its token leads to where it stands, with the host's leave to join or without; a new call
+	// begins anew.
 	mustFail(t, g, with(c, p, allow), gate.ErrAlreadyCompleted)
 	c.Join = false
 	mustFail(t, g, with(c, p, allow), gate.ErrAlreadyCompleted)
@@ -196,4 +197,21 @@ func TestJoinOtherRevision(t *testing.T) {
 	if q := mustAsk(t, next, c); q.Interaction == p.Interaction {
 		t.Error("joined")
 	}
+}
+
+// R32, J2, V3: a gate that only reads does not mark what is overdue, and says that it only reads.
+func TestReadOnlyJoinsNothingOverdue(t *testing.T) {
+	var effects counter
+	clock := newClock()
+	store := newMem()
+	tools := []*gate.Tool{deploy(&effects, nil)}
+	g := open(t, store, gate.Options{Tools: tools, Now: clock.Now})
+	reader := open(t, store, gate.Options{Tools: tools, Now: clock.Now, ReadOnly: true})
+	c := joining("deploy", `{"service":"api"}`)
+	p := mustAsk(t, g, c)
+	if q := mustAsk(t, reader, c); q.Token != p.Token {
+		t.Error("another token")
+	}
+	clock.add(11 * time.Minute)
+	mustFail(t, reader, c, gate.ErrUnavailable)
 }

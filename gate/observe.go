@@ -85,7 +85,7 @@ func (g *Gate) tell(ctx context.Context, e Event) {
 	if g.opts.Observer == nil {
 		return
 	}
-	err := safely(func() error { g.opts.Observer.Observe(ctx, e); return nil })
+	err := safely(func() error { g.opts.Observer.Observe(outside(ctx), e); return nil })
 	if err != nil {
 		g.log.ErrorContext(ctx, "observer", "interaction", e.Entry.Interaction, "action", e.Entry.Action, "error", err)
 	}

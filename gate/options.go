@@ -99,7 +99,7 @@ type Limits struct {
 	Result    int // a kept result, a larger one is not kept; a step's, a larger one is refused; default 64 KiB
 	Questions int // in one prompt; default 16
 	Options   int // of one question; default 256
-	Name      int // scope, session, start ID, key; default 1 KiB
+	Name      int // scope, session, start ID, key; default 1 KiB, at most 8 KiB
 	Depth     int // of JSON; default 64, at most 10000
 }
 
@@ -148,6 +148,9 @@ func (o *Options) complete() (*Options, error) {
 	return &c, c.validate()
 }
 
+// maxName is what an audit entry can hold several of, however they are written.
+const maxName = 8 << 10
+
 // maxDepth is what the JSON tokenizer takes.
 const maxDepth = 10_000
 
@@ -171,6 +174,9 @@ func (o *Options) validate() error {
 	}
 	if err := o.Capacity.validate(); err != nil {
 		return err
+	}
+	if o.Limits.Name > maxName {
+		return fmt.Errorf("open gate: limit of names %d is over %d", o.Limits.Name, maxName)
 	}
 	if o.Limits.Depth > maxDepth {
 		return fmt.Errorf("open gate: limit of depth %d is over %d", o.Limits.Depth, maxDepth)

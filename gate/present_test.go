@@ -196,7 +196,8 @@ func TestPresentedDecisions(t *testing.T) {
 	}
 }
 
-// R8 to R12, R14, R34: what is presented is held to the rules of its kind before anything is stored.
+// R8 to R12, R14, R34: what is presented is held to the rules of its kind before anything is
+// stored.
 func TestPresentedIsRefused(t *testing.T) {
 	for _, as := range []string{"only always", "too much", "a ticket", "panic", "nothing"} {
 		g := openMem(t, raw("file", func(context.Context) (any, error) { return nil, &ticket{Title: "x", As: as} }, nil))

@@ -229,7 +229,10 @@ func (r *request) prompts(prompt *Prompt, outOfBand bool) Outcome {
 	}
 	o := Outcome{Interaction: prompt.Interaction, Prompt: prompt, OutOfBand: outOfBand}
 	if outOfBand && r.gate.opts.PromptLink != nil {
-		o.Link = r.gate.opts.PromptLink(prompt.Interaction)
+		err := safely(func() error { o.Link = r.gate.opts.PromptLink(prompt.Interaction); return nil })
+		if err != nil {
+			r.gate.log.Error("link of a prompt", "interaction", prompt.Interaction, "error", err)
+		}
 	}
 	return o
 }

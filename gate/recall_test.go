@@ -11,8 +11,8 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// R19, H9: the handler goes on in the same request, round after round; such rounds count as
-// prompts do (R29), and a prompt that no decision answers is shown as the next round.
+// R19, H9: the handler goes on in the same request, round after round; such rounds count as prompts
+// do (R29), and a prompt that no decision answers is shown as the next round.
 func TestRememberedRounds(t *testing.T) {
 	for name, test := range map[string]struct {
 		most int
@@ -382,8 +382,8 @@ func TestUnknownCommitOfADecision(t *testing.T) {
 	}
 }
 
-// R23, H9: a run that a decision let go on is held also where the call has no start ID: a sweep that
-// comes late does not abandon it.
+// R23, H9: a run that a decision let go on is held also where the call has no start ID: a sweep
+// that comes late does not abandon it.
 func TestRememberedRoundIsHeld(t *testing.T) {
 	var effects counter
 	clock := newClock()

@@ -16,8 +16,8 @@ type ReencryptOptions struct {
 	// DataKeys are as [Options.DataKeys]: everything is sealed under the first one; the others open
 	// what was sealed before.
 	DataKeys [][]byte
-	// FromPlain takes what is in plain text, too, which is otherwise refused: for a ledger that was
-	// not encrypted before.
+	// FromPlain takes what is in plain text, too, which is otherwise refused: for the one run that
+	// encrypts a ledger that was not. Later it would believe what somebody put there.
 	FromPlain bool
 	// Random is the randomness. Default: crypto/rand.
 	Random io.Reader
@@ -38,8 +38,8 @@ type ReencryptReport struct {
 const maxProblems = 16
 
 // Reencrypt seals everything in a store under the first of the data keys (R37). It can be broken
-// off at any place and run again, and beside gates that have the same keys, the new first one
-// among them; a gate that was opened without it refuses what it reads, and changes nothing.
+// off at any place and run again, and beside gates that have the same keys with the same one first.
+// A gate with another first key, or none, goes on writing as it is used to: close it before.
 func Reencrypt(ctx context.Context, store checkpoint.Store, opts *ReencryptOptions) (report ReencryptReport, err error) {
 	if store == nil || opts == nil || len(opts.DataKeys) == 0 {
 		return report, errors.New("reencrypt: a store and data keys are needed")
@@ -209,8 +209,12 @@ func (r *reencryption) rows(ctx context.Context, record checkpoint.Record, batch
 	const page = 100
 	for from := ""; ; {
 		rows, err := r.store.Rows(ctx, record.ID, from, page)
-		if err != nil {
+		switch {
+		case errors.Is(err, checkpoint.ErrUnavailable) || ctx.Err() != nil:
 			return changed, err
+		case err != nil: // a damaged row keeps no other record from being sealed
+			r.unread(err)
+			return changed, commit()
 		}
 		for _, row := range rows {
 			from = row.Name + "\x00" // the next name there can be

@@ -16,8 +16,8 @@ import (
 
 // What a ledger keeps of decisions beside themselves: its trail, its seals, its room.
 
-// R19, R38: what becomes of decisions is in the trail and told to the observer, in the commit of the
-// answer that brought it about; a round that they answered is told as such.
+// R19, R38: what becomes of decisions is in the trail and told to the observer, in the commit of
+// the answer that brought it about; a round that they answered is told as such.
 func TestTrailOfDecisions(t *testing.T) {
 	var effects counter
 	clock, seen := newClock(), &observer{}
@@ -233,8 +233,8 @@ func TestRememberedInteractionIsCountedOnce(t *testing.T) {
 	effects.want(t, 2)
 }
 
-// R35: where decisions answer in between, the runs of one call are one sequence to its host: no step
-// back, and the interval holds over them.
+// R35: where decisions answer in between, the runs of one call are one sequence to its host: no
+// step back, and the interval holds over them.
 func TestProgressOverRememberedRounds(t *testing.T) {
 	clock := newClock()
 	var pause time.Duration

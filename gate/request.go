@@ -255,7 +255,14 @@ func (r *request) byJoin(ctx context.Context) (*checkpoint.Interaction, error) {
 	if err != nil {
 		return nil, err
 	}
+	if in.Status == checkpoint.Tombstone { // of X6, which cannot tell a join hash from a start hash
+		r.join = checkpoint.Hash{}
+		return nil, nil
+	}
 	if now := g.now(); overdue(in, 0, now) {
+		if g.opts.ReadOnly {
+			return nil, readOnly()
+		}
 		g.expired(ctx, r.origin(), in, now, "")
 		return nil, errRestart
 	}

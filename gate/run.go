@@ -56,7 +56,7 @@ func (r *request) handle(ctx context.Context, in *checkpoint.Interaction, recove
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	steps := &steps{request: r, lose: cancel, in: in}
+	steps := &steps{request: r, lose: cancel, recovery: recovery, in: in}
 	run := r.resume(in, recovery)
 	run.Steps = steps
 	reports := r.takeReports(run)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -91,8 +92,8 @@ func live(t *testing.T, g *gate.Gate) {
 	}
 }
 
-// R37: with data keys nothing that a person or a tool wrote is in plain text at rest, nor the key of
-// the index hashes; without, it is (else this test proves nothing).
+// R37: with data keys nothing that a person or a tool wrote is in plain text at rest, nor the key
+// of the index hashes; without, it is (else this test proves nothing).
 func TestNothingInPlainText(t *testing.T) {
 	for name, keys := range map[string][][]byte{"encrypted": {dataKey}, "plain": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -117,8 +118,8 @@ func TestNothingInPlainText(t *testing.T) {
 	}
 }
 
-// R37: with encryption on, plain text is refused and not read, and without, what is sealed; a ledger
-// is one or the other.
+// R37: with encryption on, plain text is refused and not read, and without, what is sealed; a
+// ledger is one or the other.
 func TestEncryptedWholeOrNotAtAll(t *testing.T) {
 	var effects counter
 	for name, tc := range map[string]struct{ first, second [][]byte }{
@@ -258,8 +259,8 @@ func TestDataKeyRing(t *testing.T) {
 	}
 }
 
-// R37: a ledger that was in plain text is encrypted, beside a gate that works on it as before; start
-// IDs, tokens and lists survive. A handler that runs is left, and told.
+// R37: a ledger that was in plain text is encrypted, beside a gate that works on it as before;
+// start IDs, tokens and lists survive. A handler that runs is left, and told.
 func TestReencryptFromPlain(t *testing.T) {
 	var effects counter
 	store := memstore.New()
@@ -368,5 +369,31 @@ func TestSweepNeedsNoDataKey(t *testing.T) {
 	}
 	if len(page.Records) != 2 { // the two with a start ID
 		t.Errorf("%d records are left", len(page.Records))
+	}
+}
+
+// R37, R14: rows that cannot be read are counted, and keep nothing else from being sealed anew.
+func TestReencryptDamagedRows(t *testing.T) {
+	var effects counter
+	store := &faulty{Store: newMem()}
+	g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, DataKeys: [][]byte{dataKey}})
+	for range 3 {
+		mustAsk(t, g, call("deploy", `{"service":"api"}`))
+	}
+	store.rowsFault = errInjected
+	ring := &gate.ReencryptOptions{DataKeys: [][]byte{newDataKey, dataKey}}
+	if report, err := gate.Reencrypt(t.Context(), store, ring); err != nil || report.Sealed != 3 || report.Unread != 3 {
+		t.Errorf("report %+v, %v", report, err)
+	}
+	store.rowsFault = checkpoint.ErrUnavailable
+	if _, err := gate.Reencrypt(t.Context(), store, ring); !errors.Is(err, checkpoint.ErrUnavailable) {
+		t.Errorf("a store that serves nothing: %v", err)
+	}
+}
+
+// R22: the secrets of tokens and of data are others.
+func TestOneSecretForBoth(t *testing.T) {
+	if _, err := gate.Open(t.Context(), newMem(), &gate.Options{Keys: [][]byte{dataKey}, DataKeys: [][]byte{newDataKey, dataKey}}); err == nil {
+		t.Error("opened")
 	}
 }

@@ -18,13 +18,14 @@ import (
 // [resume.Steps] of that run.
 type steps struct {
 	*request
-	lose context.CancelFunc // of the handler's context, where the claim is lost
+	lose     context.CancelFunc // of the handler's context, where the claim is lost
+	recovery bool
 
 	mu      sync.Mutex              // guards what follows
 	in      *checkpoint.Interaction // as it is recorded by now; not at all while its revision is 0
 	ended   bool                    // the handler has returned
 	trouble *Error                  // the store did not serve a step, or the claim is lost: no more of them
-	open    map[string]bool         // the keys that are in Once now
+	open    map[string]*reservation // the keys that are in Once now; nil: nothing is reserved for it
 	first   chan struct{}           // closed after the commit that makes the record; nil: none is on its way
 	writing sync.WaitGroup          // commits that are on their way; none begins after ended
 }
@@ -68,7 +69,26 @@ func (s *steps) Open(ctx context.Context, key string) (resume.Step, error) {
 	default: // O4 to O6
 		step.State = resume.Begun
 	}
+	if step.State == resume.Done || s.recovery { // recovery uses what is retained
+		return step, nil
+	}
+	if e := s.makeRoom(ctx, in, key); e != nil { // O8
+		s.Close(step)
+		return resume.Step{}, notServed(key, s.stop(e))
+	}
 	return step, nil
+}
+
+// makeRoom reserves what the step may store, until Close.
+func (s *steps) makeRoom(ctx context.Context, in *checkpoint.Interaction, key string) *Error {
+	room, e := s.gate.reserve(ctx, s.scope, s.newStep(in))
+	if e != nil {
+		return e
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[key] = room
+	return nil
 }
 
 // take takes the key for one Once at a time.
@@ -78,13 +98,13 @@ func (s *steps) take(key string) (*checkpoint.Interaction, error) {
 	if err := s.over(key); err != nil {
 		return nil, err
 	}
-	if s.open[key] {
+	if _, taken := s.open[key]; taken {
 		return nil, invalidStep(key, "it is being run", nil)
 	}
 	if s.open == nil {
-		s.open = map[string]bool{}
+		s.open = map[string]*reservation{}
 	}
-	s.open[key] = true
+	s.open[key] = nil
 	return s.in, nil
 }
 
@@ -92,6 +112,9 @@ func (s *steps) take(key string) (*checkpoint.Interaction, error) {
 func (s *steps) Close(step resume.Step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if room := s.open[step.Key]; room != nil {
+		room.release()
+	}
 	delete(s.open, step.Key)
 }
 

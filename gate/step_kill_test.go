@@ -27,8 +27,9 @@ const (
 	stepsWorkers = 4
 )
 
-// A stepsJournal is what the world saw, line by line, in a file: a step's effect, that a handler was
-// told that it is done, and how an interaction ended. Each line is copied to out, where there is one.
+// A stepsJournal is what the world saw, line by line, in a file: a step's effect, that a handler
+// was told that it is done, and how an interaction ended. Each line is copied to out, where there
+// is one.
 type stepsJournal struct {
 	path string
 	out  io.Writer

@@ -232,8 +232,8 @@ func (s *tally) Load(ctx context.Context, id checkpoint.ID) (checkpoint.Record, 
 	return r, err
 }
 
-// R4, R25: the cost of a step does not grow with the steps before it: one look, and a commit for the
-// mark and for the result, of this step only.
+// R4, R25: the cost of a step does not grow with the steps before it: one look, and a commit for
+// the mark and for the result, of this step only.
 func TestCostOfAStep(t *testing.T) {
 	for name, test := range map[string]struct {
 		opts  *interrupt.OnceOptions[string]
@@ -396,8 +396,8 @@ func TestOrphanOfAStep(t *testing.T) {
 	}
 }
 
-// R37: with data keys a step's key and result are sealed, and one that was moved to another place is
-// refused; a ledger that is taken under a new data key keeps its steps.
+// R37: with data keys a step's key and result are sealed, and one that was moved to another place
+// is refused; a ledger that is taken under a new data key keeps its steps.
 func TestStepsAreSealed(t *testing.T) {
 	for _, moved := range []bool{false, true} {
 		t.Run(fmt.Sprint("moved ", moved), func(t *testing.T) {

@@ -63,9 +63,7 @@ func (g *Gate) sweepOne(ctx context.Context, record checkpoint.Record) {
 	case in.Start.IsZero(): // X4
 		g.remove(ctx, record, in.Tool)
 	default: // X4
-		if g.clearRows(ctx, record, now) {
-			g.note(ctx, sweeping, in, bury(in, g.argumentsHash(in.Tool, in.Arguments), now, g.tombstoneDue(now)))
-		}
+		g.bury(ctx, in, bury(in, g.argumentsHash(in.Tool, in.Arguments), now, g.tombstoneDue(now)))
 	}
 }
 
@@ -80,10 +78,8 @@ func (g *Gate) sweepUnread(ctx context.Context, record checkpoint.Record, now ti
 			g.remove(ctx, record, "")
 			return
 		}
-		if g.clearRows(ctx, record, now) {
-			prev := &checkpoint.Interaction{ID: record.ID, Revision: record.Revision, Status: record.Status, Claim: record.Claim}
-			g.note(ctx, sweeping, prev, buryUnread(record, now, g.tombstoneDue(now)))
-		}
+		prev := &checkpoint.Interaction{ID: record.ID, Revision: record.Revision, Status: record.Status, Claim: record.Claim}
+		g.bury(ctx, prev, buryUnread(record, now, g.tombstoneDue(now)))
 	})
 }
 
@@ -99,24 +95,43 @@ func (g *Gate) whereDead(ctx context.Context, id checkpoint.ID, claim checkpoint
 	}
 }
 
-// clearRows deletes a page of the record's rows, and reports whether there were none: a tombstone
-// keeps nothing of what was said.
-func (g *Gate) clearRows(ctx context.Context, record checkpoint.Record, now time.Time) bool {
-	rows, err := g.store.Rows(ctx, record.ID, "", sweepPage)
-	if err != nil {
-		g.log.WarnContext(ctx, "sweep", "error", err)
-		return false
+// bury leaves a tombstone, next, in the place of a record, and none of its rows, in one commit:
+// whoever decided on what was there meets a conflict, and a step that was recorded is never one
+// that was not while its handler can still run again (R4). Rows that cannot be read stay until X5.
+func (g *Gate) bury(ctx context.Context, prev, next *checkpoint.Interaction) {
+	c, err := g.change(sweeping, prev, next)
+	if err == nil {
+		c.batch.Rows, err = g.withoutRows(ctx, next)
+		c.batch.Lazy = true
 	}
-	if len(rows) == 0 {
-		return true
+	if err == nil {
+		_, err = g.write(ctx, c, conflict)
 	}
-	batch := &checkpoint.Batch{Time: now, Owner: g.member.Owner(), Lazy: true}
-	for _, row := range rows {
-		gone := checkpoint.Row{ID: row.ID, Name: row.Name}
-		batch.Rows = append(batch.Rows, checkpoint.RowPut{Row: gone, Epoch: record.Claim.Epoch})
+	var changed *checkpoint.ConflictError
+	if err != nil && !errors.As(err, &changed) {
+		g.log.WarnContext(ctx, "sweep", "interaction", next.ID, "error", err)
 	}
-	g.tidy(ctx, batch)
-	return false
+}
+
+// withoutRows are the writes that remove all rows of a record that is written as in.
+func (g *Gate) withoutRows(ctx context.Context, in *checkpoint.Interaction) (gone []checkpoint.RowPut, err error) {
+	const page = 100
+	for from := ""; ; {
+		rows, err := g.store.Rows(ctx, in.ID, from, page)
+		switch {
+		case errors.Is(err, checkpoint.ErrUnavailable) || ctx.Err() != nil:
+			return nil, err
+		case err != nil:
+			g.log.WarnContext(ctx, "sweep: rows stay with their tombstone", "interaction", in.ID, "error", err)
+			return gone, nil
+		case len(rows) == 0:
+			return gone, nil
+		}
+		for _, row := range rows {
+			from = row.Name + "\x00" // the next name there can be
+			gone = append(gone, checkpoint.RowPut{Row: checkpoint.Row{ID: row.ID, Name: row.Name}, Epoch: in.Claim.Epoch})
+		}
+	}
 }
 
 // remove deletes a record, and whoever comes next does it again where it fails. tool is empty where

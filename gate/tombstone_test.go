@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -161,4 +162,80 @@ func spoil(t *testing.T, store checkpoint.Store, id checkpoint.ID) {
 	if err := store.Commit(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// R4, R27, R39: a step that is done is not done again when its record is past retention and the
+// same start ID comes again: tombstone and rows are one commit (X4).
+func TestStepsAfterRetention(t *testing.T) {
+	for _, replay := range []gate.Replay{gate.Repeatable, gate.Recover} {
+		t.Run(fmt.Sprint(replay), func(t *testing.T) {
+			var effects counter
+			clock := newClock()
+			fails := true
+			store := newMem()
+			g := open(t, store, gate.Options{Now: clock.Now, Tools: []*gate.Tool{raw("tool", func(ctx context.Context) (any, error) {
+				for i := range 250 { // more than a page
+					if _, err := interrupt.Once(ctx, fmt.Sprint(i), effect(&effects, "x", nil), nil); err != nil {
+						return nil, err
+					}
+				}
+				if fails {
+					return nil, errors.New("later trouble")
+				}
+				return "done", nil
+			}, &gate.ToolOptions{Replay: replay})}})
+			e := mustFail(t, g, starting(), gate.ErrFailed)
+			fails = false
+			clock.add(25 * time.Hour)
+			mustFail(t, g, starting(), gate.ErrOutcomeUnknown)
+			effects.want(t, 250)
+			rows, err := store.Rows(t.Context(), e.Interaction, "", 1)
+			if err != nil || len(rows) != 0 {
+				t.Errorf("left under the tombstone: %d rows, %v", len(rows), err)
+			}
+		})
+	}
+}
+
+// R14, R39: rows that cannot be read do not keep their record for ever.
+func TestDamagedRowsGo(t *testing.T) {
+	var effects counter
+	clock := newClock()
+	store := &faulty{Store: newMem()}
+	g := open(t, store, gate.Options{Now: clock.Now, Tools: []*gate.Tool{deploy(&effects, nil), raw("tool", func(ctx context.Context) (any, error) {
+		return interrupt.Once(ctx, "s", effect(&effects, "x", nil), nil)
+	}, nil)}, StartRetention: 48 * time.Hour})
+	outcome, err := g.Invoke(t.Context(), starting())
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.rowsFault = errInjected
+	clock.add(25 * time.Hour)
+	mustAsk(t, g, call("deploy", `{"service":"api"}`))
+	if in := recorded(t, store, outcome.Interaction); in.Status != checkpoint.Tombstone {
+		t.Errorf("still %v", in.Status)
+	}
+	store.rowsFault = checkpoint.ErrUnavailable
+	clock.add(49 * time.Hour)
+	for range 3 {
+		mustAsk(t, g, call("deploy", `{"service":"api"}`))
+	}
+	if _, err := store.Load(t.Context(), outcome.Interaction); !errors.Is(err, checkpoint.ErrNotFound) {
+		t.Errorf("still there: %v", err)
+	}
+}
+
+// R31, X6: what cannot be read takes its join hash for a start ID when it goes, and joins nobody.
+func TestUnreadableIsNotJoined(t *testing.T) {
+	var effects counter
+	clock := newClock()
+	store := newMem()
+	g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Now: clock.Now, Retention: time.Hour})
+	c := joining("deploy", `{"service":"api"}`)
+	p := mustAsk(t, g, c)
+	spoil(t, store, p.Interaction)
+	clock.add(3 * time.Hour)
+	mustAsk(t, g, call("deploy", `{"service":"db"}`)) // X6
+	q := mustAsk(t, g, c)
+	mustFinish(t, g, with(c, q, allow), `"deployed api"`)
 }

@@ -171,8 +171,8 @@ func TestStoreTakesNoSuchPrompt(t *testing.T) {
 	}
 }
 
-// R25, H1: a prompt whose commit landed unseen, and whose second commit is therefore a conflict that
-// cannot be read back, is unknown: unavailable, and the same answer brings the prompt (P3).
+// R25, H1: a prompt whose commit landed unseen, and whose second commit is therefore a conflict
+// that cannot be read back, is unknown: unavailable, and the same answer brings the prompt (P3).
 func TestLandedPromptThatCannotBeReadBack(t *testing.T) {
 	var runs, effects counter
 	store := &faulty{Store: newMem()}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -349,4 +350,44 @@ func TestFileGetsShorter(t *testing.T) {
 		t.Error("commit: no error")
 	}
 	s.Close()
+}
+
+// R14, R39: a damaged row goes with its record; what was used is counted anew by Compact.
+func TestDamagedRowIsRemoved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "db")
+	s := open(t, path, nil)
+	r := checkpoint.Record{ID: checkpoint.ID{1}, Revision: 1, Status: checkpoint.Finished}
+	batch := &checkpoint.Batch{
+		Puts: []checkpoint.Put{{Record: r}}, Rows: []checkpoint.RowPut{{Row: checkpoint.Row{ID: r.ID, Name: "a", Data: []byte("data")}}},
+	}
+	if err := s.Commit(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+	shut(t, s)
+	edit(t, path, func(tx *bolt.Tx) error {
+		rows := tx.Bucket([]byte("rows"))
+		key, value := rows.Cursor().First()
+		value = bytes.Clone(value)
+		value[10] ^= 1
+		return rows.Put(bytes.Clone(key), value)
+	})
+	s = open(t, path, nil)
+	if _, err := s.Rows(t.Context(), r.ID, "", 1); err == nil {
+		t.Fatal("the row is not damaged")
+	}
+	if err := s.Commit(t.Context(), &checkpoint.Batch{Deletes: []checkpoint.Delete{{ID: r.ID, Revision: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	if rows, err := s.Rows(t.Context(), r.ID, "", 1); err != nil || len(rows) > 0 {
+		t.Errorf("left: %v, %v", rows, err)
+	}
+	shut(t, s)
+	if err := boltstore.Compact(path, nil); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, path, nil)
+	defer shut(t, s)
+	if usage, err := s.Usage(t.Context(), checkpoint.Hash{}); err != nil || usage != (checkpoint.Usage{}) {
+		t.Errorf("usage %+v, %v", usage, err)
+	}
 }

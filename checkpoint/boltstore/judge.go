@@ -20,6 +20,7 @@ func (s stored) head(id checkpoint.ID) (*head, error) {
 }
 
 // eachRow goes through the rows of a record that is there, and says how much data each of them has.
+// It is for removing them all: a damaged one counts as empty, so that it goes as well.
 func (s stored) eachRow(id checkpoint.ID, visit func(data int)) error {
 	var lazy map[string]*rowChange
 	if s.over != nil {
@@ -34,11 +35,11 @@ func (s stored) eachRow(id checkpoint.ID, visit func(data int)) error {
 		if _, name := splitRowKey(key); lazy[string(name)] != nil {
 			return true, nil
 		}
-		u, err := decodeUnder(key, value)
-		if err != nil {
-			return false, err
+		data := 0
+		if u, err := decodeUnder(key, value); err == nil {
+			data = int(u.dataSize)
 		}
-		visit(int(u.dataSize))
+		visit(data)
 		return true, nil
 	})
 }

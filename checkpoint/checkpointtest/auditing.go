@@ -169,16 +169,16 @@ var auditing = []promise{
 			wantOrder(t, seen, each)
 		}},
 	{"malformed audit entries",
-		"An audit entry that is empty, or has more than 16 KiB, is refused, and nothing of the batch written.",
+		"An audit entry that is empty, or has more than 256 KiB, is refused, and nothing of the batch written.",
 		func(t *testing.T, f *fixture) {
-			for _, entry := range [][]byte{nil, {}, make([]byte, 16<<10+1)} {
+			for _, entry := range [][]byte{nil, {}, make([]byte, checkpoint.MaxAudit+1)} {
 				b := puts(record(1))
 				b.Audit = [][]byte{[]byte("a"), entry}
 				f.wantRefused(b)
 			}
 			f.wantAbsent(idOf(1))
 			f.wantAudit(0)
-			f.audit(string(make([]byte, 16<<10)))
+			f.audit(string(make([]byte, checkpoint.MaxAudit)))
 		}},
 }
 
