@@ -34,7 +34,14 @@ func (c *Capacity) setDefaults() {
 	c.BytesPerScope = cmp.Or(c.BytesPerScope, 1<<30)
 }
 
-func (c *Capacity) validate() error {
+// validate refuses a capacity in which not even one call has room.
+func (c *Capacity) validate(l *Limits) error {
+	one := int64(l.Prompt+l.State) + checkpoint.Charge
+	for name, bytes := range map[string]int64{"bytes": c.Bytes, "bytes per scope": c.BytesPerScope} {
+		if bytes != Unlimited && bytes >= 0 && bytes < one {
+			return fmt.Errorf("open gate: capacity of %d %s has no room for one prompt with its state, which can take %d", bytes, name, one)
+		}
+	}
 	for _, n := range []int64{int64(c.Open), int64(c.OpenPerScope), c.Bytes, c.BytesPerScope} {
 		if n < Unlimited {
 			return fmt.Errorf("open gate: capacity %d is negative", n)

@@ -172,7 +172,7 @@ func TestRecoveryNeedsNoRoom(t *testing.T) {
 	c := call("deploy", `{"service":"api"}`)
 	p := mustAsk(t, g, c)
 	mustFinish(t, g, with(c, p, allow), `"deployed api"`)
-	full := open(t, store, gate.Options{Tools: tools, Capacity: gate.Capacity{Bytes: 1}})
+	full := open(t, store, gate.Options{Tools: tools, Limits: gate.Limits{Prompt: 100, State: 1}, Capacity: gate.Capacity{Bytes: 1000}})
 	mustFail(t, full, c, gate.ErrBusy)
 	mustFinish(t, full, with(c, p, allow), `"deployed api"`)
 }
@@ -218,7 +218,9 @@ func TestUsageUnavailable(t *testing.T) {
 	mustFail(t, g, call("deploy", `{"service":"api"}`), gate.ErrUnavailable)
 	store.usageFault = nil
 	mustAsk(t, g, call("deploy", `{"service":"api"}`))
-	for _, bad := range []gate.Capacity{{Open: -2}, {OpenPerScope: -2}, {Bytes: -2}, {BytesPerScope: -2}} {
+	for _, bad := range []gate.Capacity{
+		{Open: -2}, {OpenPerScope: -2}, {Bytes: -2}, {BytesPerScope: -2}, {Bytes: 1 << 20}, {BytesPerScope: 1 << 20},
+	} {
 		if _, err := gate.Open(t.Context(), newMem(), &gate.Options{Keys: [][]byte{testKey}, Capacity: bad}); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}

@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/parley-go/parley/checkpoint"
@@ -121,8 +123,17 @@ func (e *Error) copy() *Error {
 	return &copied
 }
 
-// unavailable is a store that does not serve. What is wrong with it is the private cause.
+// unavailable is a store that does not serve, or does not take what is written. What is wrong with it
+// is the private cause.
 func unavailable(cause error) *Error {
+	switch {
+	case errors.Is(cause, checkpoint.ErrInvalidBatch): // trying again does not help
+		return fail(ErrTooLarge, "the store takes no record as large as this one").because(cause)
+	case errors.Is(cause, checkpoint.ErrReadOnly):
+		return readOnly().because(cause)
+	case errors.Is(cause, context.Canceled), errors.Is(cause, context.DeadlineExceeded):
+		return fail(ErrUnavailable, "the request was broken off before the store had served it").because(cause)
+	}
 	return fail(ErrUnavailable, "the store does not serve").because(cause)
 }
 

@@ -42,7 +42,7 @@ type Options struct {
 	// Lifetime is how long an interaction can wait for people, counted from its first prompt.
 	// Default: ten minutes; NoExpiry: for ever.
 	Lifetime time.Duration
-	// Retention is how long an ended interaction is kept. Default: 24 hours.
+	// Retention is how long an ended interaction is kept. Default: 24 hours; NoExpiry: for ever.
 	Retention time.Duration
 	// StartRetention is how long a start ID stays used after its interaction was removed. Default:
 	// 30 days; NoExpiry: for ever.
@@ -124,12 +124,9 @@ func (o *Options) complete() (*Options, error) {
 	c.Limits.setDefaults()
 	c.Capacity.setDefaults()
 	c.Lifetime = cmp.Or(c.Lifetime, 10*time.Minute)
-	c.Retention = cmp.Or(c.Retention, 24*time.Hour).Truncate(time.Millisecond)
-	c.StartRetention = cmp.Or(c.StartRetention, 30*24*time.Hour)
-	if c.StartRetention != NoExpiry {
-		c.StartRetention = c.StartRetention.Truncate(time.Millisecond)
-	}
-	c.AuditRetention = cmp.Or(c.AuditRetention, 90*24*time.Hour)
+	c.Retention = wholeMilliseconds(cmp.Or(c.Retention, 24*time.Hour))
+	c.StartRetention = wholeMilliseconds(cmp.Or(c.StartRetention, 30*24*time.Hour))
+	c.AuditRetention = wholeMilliseconds(cmp.Or(c.AuditRetention, 90*24*time.Hour))
 	c.MaxPrompts = cmp.Or(c.MaxPrompts, 10)
 	c.PollInterval = cmp.Or(c.PollInterval, time.Second)
 	c.Logger = cmp.Or(c.Logger, slog.Default())
@@ -161,7 +158,7 @@ func (o *Options) validate() error {
 	switch {
 	case o.Lifetime < 0 && o.Lifetime != NoExpiry:
 		return fmt.Errorf("open gate: lifetime %v is negative", o.Lifetime)
-	case o.Retention < 0:
+	case o.Retention < 0 && o.Retention != NoExpiry:
 		return fmt.Errorf("open gate: retention %v is negative", o.Retention)
 	case o.StartRetention < 0 && o.StartRetention != NoExpiry:
 		return fmt.Errorf("open gate: retention %v of start ids is negative", o.StartRetention)
@@ -172,8 +169,13 @@ func (o *Options) validate() error {
 	case o.PollInterval < 0:
 		return fmt.Errorf("open gate: poll interval %v is negative", o.PollInterval)
 	}
-	if err := o.Capacity.validate(); err != nil {
+	if err := o.Capacity.validate(&o.Limits); err != nil {
 		return err
+	}
+	for name, n := range map[string]int{"arguments": o.Limits.Arguments, "a prompt": o.Limits.Prompt, "state": o.Limits.State} {
+		if n > checkpoint.MaxData/2 {
+			return fmt.Errorf("open gate: limit of %s %d is over %d: no store takes such a record", name, n, checkpoint.MaxData/2)
+		}
 	}
 	if o.Limits.Name > maxName {
 		return fmt.Errorf("open gate: limit of names %d is over %d", o.Limits.Name, maxName)
@@ -190,6 +192,14 @@ func (o *Options) validate() error {
 		}
 	}
 	return nil
+}
+
+// wholeMilliseconds is a retention as a record can hold it; never 0, which would be none at all.
+func wholeMilliseconds(d time.Duration) time.Duration {
+	if d <= 0 {
+		return d
+	}
+	return max(d.Truncate(time.Millisecond), time.Millisecond)
 }
 
 func ownScopeOnly(_ context.Context, a Answerer) error {

@@ -211,7 +211,9 @@ func TestDecisionNeedsRoom(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := open(t, store, gate.Options{Tools: tools, Capacity: gate.Capacity{Bytes: stored.Bytes + room}})
+		g := open(t, store, gate.Options{
+			Tools: tools, Limits: gate.Limits{Prompt: 100, State: 1}, Capacity: gate.Capacity{Bytes: stored.Bytes + room},
+		})
 		if e := wantCode(t, "elsewhere", g.Answer(t.Context(), answers(p, "ann", allowAlways)), gate.ErrBusy); !e.StillOpen {
 			t.Errorf("error %+v", e)
 		}

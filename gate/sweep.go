@@ -70,7 +70,7 @@ func (g *Gate) sweepOne(ctx context.Context, record checkpoint.Record) {
 // sweepUnread is X6: an interaction that cannot be read goes by its plain fields, when it would
 // have gone at the latest.
 func (g *Gate) sweepUnread(ctx context.Context, record checkpoint.Record, now time.Time) {
-	if !record.Status.Ended() && now.Before(record.Due.Add(g.opts.Retention)) {
+	if !record.Status.Ended() && (g.opts.Retention == NoExpiry || now.Before(record.Due.Add(g.opts.Retention))) {
 		return
 	}
 	g.whereDead(ctx, record.ID, record.Claim, func() {

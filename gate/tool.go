@@ -9,6 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
 	"github.com/parley-go/parley/internal/canon"
 	"github.com/parley-go/parley/internal/schema"
 	"github.com/parley-go/parley/interrupt"
@@ -18,6 +21,10 @@ import (
 // in every run of an interaction; the result is one JSON value. It asks a person by returning an
 // error that [interrupt.Classify] finds to be a prompt, and runs again from the top with the
 // answer; see package interrupt. Handlers of several calls run at once.
+//
+// A handler that reads the arguments itself takes members by their exact names: encoding/json takes
+// "SERVICE" and "ſervice" for a field "service" too, which is not what a person was shown under that
+// name.
 type Handler func(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error)
 
 // A Replay is what a tool chooses for an answer that comes again after an attempt was made for it
@@ -123,7 +130,7 @@ func (t *Tool) fits(arguments json.RawMessage) error {
 		return nil
 	}
 	if err := t.check(arguments); err != nil {
-		e := fail(ErrInvalidArguments, "tool %q: a value is out of its type's range", t.name).because(err)
+		e := fail(ErrInvalidArguments, "tool %q: a value does not fit the type it is read into", t.name).because(err)
 		var at *json.UnmarshalTypeError
 		if errors.As(err, &at) {
 			e.Message = fmt.Sprintf("tool %q: %s: out of the range of %v", t.name, at.Field, at.Type)
@@ -134,8 +141,10 @@ func (t *Tool) fits(arguments json.RawMessage) error {
 }
 
 // NewTool returns a tool with typed input and output. The schema of its arguments is inferred from
-// In, unless the options give one. What is wrong with a tool is reported by [Open] and by
-// [Tool.Validate].
+// In, unless the options give one: members are those of encoding/json, required unless they have
+// omitempty or omitzero, a pointer or slice may be null, and the tag jsonschema:"…" is a
+// description. Arguments are read into In as encoding/json does, but for names, which must be
+// exactly a field's. What is wrong with a tool is reported by [Open] and by [Tool.Validate].
 func NewTool[In, Out any](name string, handle func(ctx context.Context, in In) (Out, error), opts *ToolOptions) *Tool {
 	var o ToolOptions
 	if opts != nil {
@@ -149,7 +158,7 @@ func NewTool[In, Out any](name string, handle func(ctx context.Context, in In) (
 	if handle != nil {
 		handler = func(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error) {
 			var in In
-			if err := json.Unmarshal(arguments, &in); err != nil {
+			if err := exactly(arguments, &in); err != nil {
 				return nil, fmt.Errorf("read arguments: %w", err) // they were read once before, see check
 			}
 			out, err := handle(ctx, in)
@@ -161,8 +170,15 @@ func NewTool[In, Out any](name string, handle func(ctx context.Context, in In) (
 	}
 	tool := NewRawTool(name, handler, &o)
 	tool.err = errors.Join(tool.err, err)
-	tool.check = func(arguments json.RawMessage) error { return json.Unmarshal(arguments, new(In)) }
+	tool.check = func(arguments json.RawMessage) error { return exactly(arguments, new(In)) }
 	return tool
+}
+
+// exactly is json.Unmarshal, but for a name that only looks like a field's: json.Unmarshal would take
+// "ſervice" for "service", so that what runs would be another thing than what was shown, compared
+// and remembered (R9). Here such a member is one that the type does not have.
+func exactly(arguments json.RawMessage, into any) error {
+	return jsonv2.Unmarshal(arguments, into, jsonv1.DefaultOptionsV1(), jsonv2.MatchCaseInsensitiveNames(false))
 }
 
 // NewRawTool returns a tool that reads and writes JSON itself. Without a schema in the options its

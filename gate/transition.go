@@ -226,7 +226,10 @@ func abandon(in *checkpoint.Interaction, now time.Time, retention time.Duration)
 // retire gives up the claim and sets when the record may be removed (X4).
 func retire(next *checkpoint.Interaction, retention time.Duration) *checkpoint.Interaction {
 	next.Claim.Owner = ""
-	next.Due = next.Updated.Add(retention)
+	next.Due = time.Time{}
+	if retention != NoExpiry {
+		next.Due = next.Updated.Add(retention)
+	}
 	leave(next)
 	return next
 }
