@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strconv"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -17,6 +18,23 @@ type members struct {
 	buf        bytes.Buffer
 	escapeHTML bool // <, > and & in strings are written as escapes
 	err        error
+}
+
+// buffers are those in which is written what has no size yet.
+var buffers = sync.Pool{New: func() any { return new(members) }}
+
+// write returns what a value appends.
+func write(appendTo func(*members), escapeHTML bool) ([]byte, error) {
+	m := buffers.Get().(*members)
+	m.buf.Reset()
+	m.escapeHTML, m.err = escapeHTML, nil
+	appendTo(m)
+	data, err := bytes.Clone(m.buf.Bytes()), m.err
+	const keep = 64 << 10
+	if m.buf.Cap() <= keep {
+		buffers.Put(m)
+	}
+	return data, err
 }
 
 // open and shut begin and end an object.
