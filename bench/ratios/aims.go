@@ -71,11 +71,13 @@ func growth() (all []aim) {
 		}
 	}
 	for _, of := range []string{mid, big} {
-		all = append(all, aim{
-			what:  "raise after nine tenths were swept by before, " + of[:len(of)-1] + ", cpu-ns/op",
-			above: "Growth/store=bolt/" + of + "op=raise-after-sweep", below: "Growth/store=bolt/" + of + "op=raise",
-			unit: "cpu-ns/op", most: 1.1,
-		})
+		for _, unit := range []string{"cpu-ns/op", "B/op"} {
+			all = append(all, aim{
+				what:  fmt.Sprintf("raise, %s: after nine tenths of %s were swept by before", unit, of[:len(of)-1]),
+				above: "Growth/store=bolt/" + of + "op=raise-after-sweep", below: "Growth/store=bolt/" + of + "op=raise",
+				unit: unit, most: 1.1,
+			})
+		}
 	}
 	return all
 }
