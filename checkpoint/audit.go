@@ -52,13 +52,11 @@ type auditEnvelope struct {
 
 // EncodeEntry returns the data of an audit entry.
 func EncodeEntry(e *Entry) ([]byte, error) {
-	m := members{escapeHTML: true}
-	m.buf.Grow(512)
-	e.appendTo(&m)
-	if m.err != nil {
-		return nil, fmt.Errorf("write audit entry of %s: %w", e.Interaction, m.err)
+	data, err := write(e.appendTo, true)
+	if err != nil {
+		return nil, fmt.Errorf("write audit entry of %s: %w", e.Interaction, err)
 	}
-	return m.buf.Bytes(), nil
+	return data, nil
 }
 
 // DecodeEntry reads the data of an audit entry.

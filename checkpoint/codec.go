@@ -32,12 +32,6 @@ func (e *DecodeError) Error() string {
 // Unwrap returns the error of the decoder, if there was one.
 func (e *DecodeError) Unwrap() error { return e.Err }
 
-// What most records need at most, beside their arguments: the buffer of the others grows.
-const (
-	usualRecord = 1 << 10
-	usualRound  = 1 << 10
-)
-
 type envelope struct {
 	V int `json:"v"`
 	*Interaction
@@ -45,15 +39,13 @@ type envelope struct {
 
 // Encode returns the record of the interaction: its plain fields and, in Data, all of it.
 func Encode(in *Interaction) (Record, error) {
-	var m members
-	m.buf.Grow(len(in.Arguments) + len(in.Rounds)*usualRound + usualRecord)
-	in.appendTo(&m)
-	if m.err != nil {
-		return Record{}, fmt.Errorf("write interaction %s: %w", in.ID, m.err)
+	data, err := write(in.appendTo, false)
+	if err != nil {
+		return Record{}, fmt.Errorf("write interaction %s: %w", in.ID, err)
 	}
 	return Record{
 		ID: in.ID, Revision: in.Revision, Status: in.Status, Scope: in.Scope, Start: in.Start,
-		Due: in.Due, Claim: in.Claim, Data: m.buf.Bytes(),
+		Due: in.Due, Claim: in.Claim, Data: data,
 	}, nil
 }
 

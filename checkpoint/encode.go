@@ -25,12 +25,12 @@ func (in *Interaction) appendTo(m *members) {
 	m.optionalRaw("arguments", in.Arguments)
 	if len(in.Rounds) > 0 {
 		m.name("rounds")
-		m.buf.WriteByte('[')
+		m.buf = append(m.buf, '[')
 		for i := range in.Rounds {
 			m.element(i)
 			in.Rounds[i].appendTo(m)
 		}
-		m.buf.WriteByte(']')
+		m.buf = append(m.buf, ']')
 	}
 	if in.Ending != nil {
 		m.name("ending")
@@ -55,14 +55,14 @@ func (r *Round) appendTo(m *members) {
 	m.open()
 	m.name("questions")
 	if r.Questions == nil {
-		m.buf.WriteString("null")
+		m.buf = append(m.buf, "null"...)
 	} else {
-		m.buf.WriteByte('[')
+		m.buf = append(m.buf, '[')
 		for i := range r.Questions {
 			m.element(i)
 			r.Questions[i].appendTo(m)
 		}
-		m.buf.WriteByte(']')
+		m.buf = append(m.buf, ']')
 	}
 	m.optionalRaw("state", r.State)
 	m.hex("digest", r.Digest[:])
@@ -104,12 +104,12 @@ func (r *Remember) appendTo(m *members) {
 	m.optionalTrue("anyArguments", r.AnyArguments)
 	if len(r.Arguments) > 0 {
 		m.name("arguments")
-		m.buf.WriteByte('[')
+		m.buf = append(m.buf, '[')
 		for i, name := range r.Arguments {
 			m.element(i)
 			m.string(name)
 		}
-		m.buf.WriteByte(']')
+		m.buf = append(m.buf, ']')
 	}
 	m.integer("seconds", r.Seconds)
 	m.shut()
@@ -128,14 +128,14 @@ func (a *Answer) appendTo(m *members) {
 	m.open()
 	m.name("payloads")
 	if a.Payloads == nil {
-		m.buf.WriteString("null")
+		m.buf = append(m.buf, "null"...)
 	} else {
-		m.buf.WriteByte('[')
+		m.buf = append(m.buf, '[')
 		for i, payload := range a.Payloads {
 			m.element(i)
 			m.value(payload)
 		}
-		m.buf.WriteByte(']')
+		m.buf = append(m.buf, ']')
 	}
 	m.hex("digest", a.Digest[:])
 	m.time("time", a.Time)
@@ -144,12 +144,12 @@ func (a *Answer) appendTo(m *members) {
 	m.optionalTrue("elsewhere", a.Elsewhere)
 	if len(a.Remembered) > 0 {
 		m.name("remembered")
-		m.buf.WriteByte('[')
+		m.buf = append(m.buf, '[')
 		for i := range a.Remembered {
 			m.element(i)
 			m.digits(a.Remembered[i][:])
 		}
-		m.buf.WriteByte(']')
+		m.buf = append(m.buf, ']')
 	}
 	m.shut()
 }

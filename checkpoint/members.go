@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strconv"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -14,43 +15,57 @@ import (
 // members appends JSON objects member by member, byte for byte as encoding/json writes the same
 // structs: what is stored keeps its form, and is written without reflection. The first error stays.
 type members struct {
-	buf        bytes.Buffer
+	buf        []byte
 	escapeHTML bool // <, > and & in strings are written as escapes
 	err        error
 }
 
+// buffers are those in which is written what has no size yet.
+var buffers = sync.Pool{New: func() any { return new(members) }}
+
+// write returns what a value appends.
+func write(appendTo func(*members), escapeHTML bool) ([]byte, error) {
+	m := buffers.Get().(*members)
+	m.buf, m.escapeHTML, m.err = m.buf[:0], escapeHTML, nil
+	appendTo(m)
+	data, err := bytes.Clone(m.buf), m.err
+	const keep = 64 << 10
+	if cap(m.buf) <= keep {
+		buffers.Put(m)
+	}
+	return data, err
+}
+
 // open and shut begin and end an object.
 
-func (m *members) open() { m.buf.WriteByte('{') }
-func (m *members) shut() { m.buf.WriteByte('}') }
+func (m *members) open() { m.buf = append(m.buf, '{') }
+func (m *members) shut() { m.buf = append(m.buf, '}') }
 
 // element separates an item of an array from the one before it.
 func (m *members) element(i int) {
 	if i > 0 {
-		m.buf.WriteByte(',')
+		m.buf = append(m.buf, ',')
 	}
 }
 
 // name begins a member.
 func (m *members) name(name string) {
-	if written := m.buf.Bytes(); written[len(written)-1] != '{' {
-		m.buf.WriteByte(',')
+	if m.buf[len(m.buf)-1] != '{' {
+		m.buf = append(m.buf, ',')
 	}
-	m.buf.WriteByte('"')
-	m.buf.WriteString(name) // the names of this package need no escape
-	m.buf.WriteString(`":`)
+	m.buf = append(append(append(m.buf, '"'), name...), `":`...) // the names of this package need no escape
 }
 
 // The members that are left out where they are zero have "optional" in their name.
 
 func (m *members) number(name string, n uint64) {
 	m.name(name)
-	m.buf.Write(strconv.AppendUint(m.buf.AvailableBuffer(), n, 10))
+	m.buf = strconv.AppendUint(m.buf, n, 10)
 }
 
 func (m *members) integer(name string, n int64) {
 	m.name(name)
-	m.buf.Write(strconv.AppendInt(m.buf.AvailableBuffer(), n, 10))
+	m.buf = strconv.AppendInt(m.buf, n, 10)
 }
 
 func (m *members) optionalNumber(name string, n uint64) {
@@ -68,7 +83,7 @@ func (m *members) optionalInteger(name string, n int) {
 func (m *members) optionalTrue(name string, is bool) {
 	if is {
 		m.name(name)
-		m.buf.WriteString("true")
+		m.buf = append(m.buf, "true"...)
 	}
 }
 
@@ -78,7 +93,7 @@ func (m *members) text(name, s string) {
 }
 
 func (m *members) string(s string) {
-	m.buf.Write(appendText(m.buf.AvailableBuffer(), s, m.escapeHTML))
+	m.buf = appendText(m.buf, s, m.escapeHTML)
 }
 
 func (m *members) optionalText(name, s string) {
@@ -94,8 +109,7 @@ func (m *members) hex(name string, b []byte) {
 }
 
 func (m *members) digits(b []byte) {
-	dst := append(m.buf.AvailableBuffer(), '"')
-	m.buf.Write(append(hex.AppendEncode(dst, b), '"'))
+	m.buf = append(hex.AppendEncode(append(m.buf, '"'), b), '"')
 }
 
 func (m *members) optionalHash(name string, h Hash) {
@@ -112,9 +126,10 @@ func (m *members) status(name string, s Status) {
 
 func (m *members) time(name string, t time.Time) {
 	m.name(name)
-	dst, err := t.AppendText(append(m.buf.AvailableBuffer(), '"'))
-	m.fail(err)
-	m.buf.Write(append(dst, '"'))
+	dst, err := t.AppendText(append(m.buf, '"'))
+	if m.fail(err); err == nil {
+		m.buf = append(dst, '"')
+	}
 }
 
 func (m *members) optionalTime(name string, t time.Time) {
@@ -137,12 +152,13 @@ func (m *members) optionalRaw(name string, value json.RawMessage) {
 // value writes a JSON value without the white space between its tokens.
 func (m *members) value(value json.RawMessage) {
 	if value == nil {
-		m.buf.WriteString("null")
+		m.buf = append(m.buf, "null"...)
 		return
 	}
-	dst, err := canon.AppendCompact(m.buf.AvailableBuffer(), value)
-	m.fail(err)
-	m.buf.Write(dst)
+	dst, err := canon.AppendCompact(m.buf, value)
+	if m.fail(err); err == nil {
+		m.buf = dst
+	}
 }
 
 func (m *members) fail(err error) {

@@ -76,6 +76,6 @@ func (v *vault) of(ledger [16]byte) *vault {
 		return nil
 	}
 	own := *v
-	own.ledger = ledger
+	own.ledger, own.recent = ledger, newCiphers() // keys of records are derived with the ledger's id
 	return &own
 }

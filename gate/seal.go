@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/parley-go/parley/checkpoint"
 )
@@ -34,7 +35,25 @@ type vault struct {
 	ledger [16]byte
 	keys   []dataKey // the first one seals, all open
 	random io.Reader
+	recent *recentCiphers
 }
+
+// recentCiphers keeps the ciphers of the records that were sealed or opened last: a record is
+// written several times in a row, and deriving its key costs more than using it.
+type recentCiphers struct {
+	mu sync.Mutex
+	of map[cipherOf]cipher.AEAD
+}
+
+type cipherOf struct {
+	key [sealKeyID]byte
+	id  checkpoint.ID
+}
+
+func newCiphers() *recentCiphers { return &recentCiphers{of: make(map[cipherOf]cipher.AEAD)} }
+
+// maxCiphers is how many ciphers are kept; then all are forgotten, and made again as needed.
+const maxCiphers = 1024
 
 type dataKey struct {
 	id     [sealKeyID]byte
@@ -46,7 +65,7 @@ func newVault(secrets [][]byte, random io.Reader) (*vault, error) {
 	if len(secrets) == 0 {
 		return nil, nil
 	}
-	v := &vault{random: random}
+	v := &vault{random: random, recent: newCiphers()}
 	for i, secret := range secrets {
 		if len(secret) < keySize {
 			return nil, fmt.Errorf("data key %d has %d bytes, want %d or more", i+1, len(secret), keySize)
@@ -70,7 +89,29 @@ type sealPlace struct {
 	revision uint64 // of a record
 }
 
+// cipher returns the cipher of a record.
 func (v *vault) cipher(key dataKey, id checkpoint.ID) (cipher.AEAD, error) {
+	of := cipherOf{key.id, id}
+	v.recent.mu.Lock()
+	gcm := v.recent.of[of]
+	v.recent.mu.Unlock()
+	if gcm != nil {
+		return gcm, nil
+	}
+	gcm, err := v.derive(key, id)
+	if err != nil {
+		return nil, err
+	}
+	v.recent.mu.Lock()
+	defer v.recent.mu.Unlock()
+	if len(v.recent.of) >= maxCiphers {
+		clear(v.recent.of)
+	}
+	v.recent.of[of] = gcm
+	return gcm, nil
+}
+
+func (v *vault) derive(key dataKey, id checkpoint.ID) (cipher.AEAD, error) {
 	info := "parley v1 record" + string(v.ledger[:]) + string(id[:])
 	secret, err := hkdf.Expand(sha256.New, key.secret, info, keySize)
 	if err != nil {

@@ -8,7 +8,7 @@ type aim struct {
 	unit        string // default: ns/op
 	above       string // the benchmark whose value is above the line
 	below       string // the one below it; empty: the value itself
-	first, then string // instead of above and below: how above grows from one size to another, beside how below does
+	first, then string // where set: how above grows from the one size to the other, and so below
 	most        float64
 	least       float64
 }
@@ -55,19 +55,29 @@ func sealed(store string, callers int, unit string) aim {
 
 // growth are the aims of a ledger that grows, for the sizes that were measured.
 func growth() (all []aim) {
-	for _, op := range []string{"raise", "list", "due", "reopen"} {
+	for _, grows := range []struct{ op, unit string }{
+		{"raise", "ns/op"}, {"raise", "cpu-ns/op"}, {"reopen", "ns/op"},
+		// These only read: what they wait for is a processor that others keep busy.
+		{"list", "cpu-ns/op"}, {"due", "cpu-ns/op"},
+	} {
 		for _, to := range []string{mid, big} {
-			all = append(all, aim{
-				what:  fmt.Sprintf("%s: growth from %s to %s by bbolt's", op, small[:len(small)-1], to[:len(to)-1]),
-				above: "Growth/store=bolt/", below: "Growth/store=raw/", first: small + "op=" + op, then: to + "op=" + op, most: 1.2,
-			})
+			what := fmt.Sprintf("%s, %s: growth from %s to %s", grows.op, grows.unit, small[:len(small)-1], to[:len(to)-1])
+			a := aim{
+				what: what, unit: grows.unit, above: "Growth/store=bolt/", first: small + "op=" + grows.op, then: to + "op=" + grows.op,
+			}
+			all = append(all, a)
+			a.what, a.below, a.most = a.what+", by bbolt's", "Growth/store=raw/", 1.2
+			all = append(all, a)
 		}
 	}
 	for _, of := range []string{mid, big} {
-		all = append(all, aim{
-			what:  "raise after nine tenths were swept by before, " + of[:len(of)-1],
-			above: "Growth/store=bolt/" + of + "op=raise-after-sweep", below: "Growth/store=bolt/" + of + "op=raise", most: 1.1,
-		})
+		for _, unit := range []string{"cpu-ns/op", "B/op"} {
+			all = append(all, aim{
+				what:  fmt.Sprintf("raise, %s: after nine tenths of %s were swept by before", unit, of[:len(of)-1]),
+				above: "Growth/store=bolt/" + of + "op=raise-after-sweep", below: "Growth/store=bolt/" + of + "op=raise",
+				unit: unit, most: 1.1,
+			})
+		}
 	}
 	return all
 }
@@ -85,29 +95,29 @@ func (a aim) of(all runs) (values []float64) {
 		}
 		return measured[run], true
 	}
+	grown := func(benchmark string, run int) (float64, bool) {
+		then, ok := value(benchmark+a.then, run)
+		if a.first == "" {
+			return then, ok
+		}
+		first, before := value(benchmark+a.first, run)
+		return then / first, ok && before
+	}
 	for run := 0; ; run++ {
-		above, ok := value(a.above+a.then, run)
-		below, both := value(a.below+a.then, run)
+		above, ok := grown(a.above, run)
+		below := 1.0
 		switch {
-		case !ok || a.below != "" && !both:
+		case a.below != "":
+			var both bool
+			below, both = grown(a.below, run)
+			ok = ok && both
+		case a.first == "" && unit != "allocs/op":
+			below = 1000 // µs
+		}
+		if !ok {
 			return values
-		case a.below == "" && unit != "allocs/op":
-			above /= 1000 // µs
-			fallthrough
-		case a.below == "":
-			values = append(values, above)
-			continue
 		}
-		ratio := above / below
-		if a.first != "" {
-			aboveFirst, ok := value(a.above+a.first, run)
-			belowFirst, both := value(a.below+a.first, run)
-			if !ok || !both {
-				return values
-			}
-			ratio = (above / aboveFirst) / (below / belowFirst)
-		}
-		values = append(values, ratio)
+		values = append(values, above/below)
 	}
 }
 

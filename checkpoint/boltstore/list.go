@@ -33,6 +33,9 @@ func (s *Store) List(ctx context.Context, q checkpoint.Query) (checkpoint.Page, 
 	if err := s.ready(ctx); err != nil {
 		return checkpoint.Page{}, fmt.Errorf("list records: %w", err)
 	}
+	if none, err := s.noneDue(&q); none || err != nil {
+		return checkpoint.Page{}, err
+	}
 	// The overlay comes first, as for Load; what is in this copy of it hides the file, whatever
 	// moves meanwhile.
 	s.mu.Lock()
@@ -56,6 +59,31 @@ func (s *Store) List(ctx context.Context, q checkpoint.Query) (checkpoint.Page, 
 		return checkpoint.Page{}, fmt.Errorf("list records: %w", err)
 	}
 	return page, nil
+}
+
+// noneDue reports whether a query by due finds nothing for certain, which is what nearly every
+// sweep asks and should cost next to nothing: the file's first entry says so, and the earliest due
+// of the overlay.
+func (s *Store) noneDue(q *checkpoint.Query) (none bool, err error) {
+	if !q.ByDue() {
+		return false, nil
+	}
+	s.mu.Lock()
+	earliest := s.overlay.earliest
+	s.mu.Unlock()
+	if !earliest.IsZero() && !earliest.After(q.DueBefore) {
+		return false, nil
+	}
+	l := &listing{q: q}
+	err = s.view(func(t *tables) error {
+		key, _ := t.due().Cursor().First()
+		none = key == nil || l.beyond(key)
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("list records: %w", err)
+	}
+	return none, nil
 }
 
 // A listing is one page in the making.

@@ -3,6 +3,7 @@ package boltstore
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/parley-go/parley/checkpoint"
 )
@@ -26,6 +27,9 @@ type overlay struct {
 	scopes  map[checkpoint.Hash]bool // those whose usage is not in the file yet
 	entries int                      // how many rows and writes with audit entries there are
 	data    int                      // how many bytes all of it has
+	// earliest is not after the due of any record in it; zero: none is ever due. It may be that of
+	// a record that has left.
+	earliest time.Time
 }
 
 func newOverlay() overlay {
@@ -50,6 +54,9 @@ func (o *overlay) lay(w *write) {
 		id := c.record.ID
 		o.data += c.size() - o.records[id].size()
 		o.records[id] = c
+		if due := c.record.Due; !due.IsZero() && (o.earliest.IsZero() || due.Before(o.earliest)) {
+			o.earliest = due
+		}
 		if c.row == nil {
 			for _, row := range o.rows[id] {
 				o.removeRow(row)
@@ -110,6 +117,9 @@ func (o *overlay) settle(f flushed) {
 			delete(o.records, c.record.ID)
 			o.data -= c.size()
 		}
+	}
+	if len(o.records) == 0 {
+		o.earliest = time.Time{}
 	}
 	for _, c := range f.rows {
 		o.removeRow(c)

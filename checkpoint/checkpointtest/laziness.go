@@ -2,6 +2,7 @@ package checkpointtest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/parley-go/parley/checkpoint"
 )
@@ -38,6 +39,28 @@ var laziness = []promise{
 			f.wantList(checkpoint.Query{Scope: a.Scope, Statuses: []checkpoint.Status{checkpoint.Finished}}, ended)
 			f.wantList(checkpoint.Query{DueBefore: a.Due})
 			f.wantList(checkpoint.Query{DueBefore: b.Due, Limit: 1}, ended, b)
+		}},
+	{"lazy due",
+		"A lazy batch that moves a record's Due, or takes it away, is seen at once by who lists what is due.",
+		func(t *testing.T, f *fixture) {
+			a, b := record(1), record(2)
+			a.Due, b.Due = epoch.Add(24*time.Hour), time.Time{}
+			f.put(a, b)
+			sooner, due := next(a), next(b)
+			sooner.Due = a.Due.Add(-time.Hour)
+			due.Due = a.Due.Add(-time.Minute)
+			f.commit(lazily(puts(sooner)))
+			f.commit(lazily(puts(due)))
+			f.wantList(checkpoint.Query{DueBefore: sooner.Due.Add(-time.Millisecond)})
+			f.wantList(checkpoint.Query{DueBefore: sooner.Due}, sooner)
+			f.wantList(checkpoint.Query{DueBefore: due.Due}, sooner, due)
+			later, never := next(sooner), next(due)
+			later.Due = a.Due.Add(time.Hour)
+			never.Due = time.Time{}
+			f.commit(lazily(puts(later)))
+			f.commit(lazily(puts(never)))
+			f.wantList(checkpoint.Query{DueBefore: later.Due.Add(-time.Millisecond)})
+			f.wantList(checkpoint.Query{DueBefore: later.Due}, later)
 		}},
 	{"lazy create",
 		"A lazy batch may do all that another may: create, take a start hash, delete.",
