@@ -58,7 +58,7 @@ var house = map[string]place{
 	"checkpoint/boltstore":      {floor: 2, beside: []string{"checkpoint", "internal/watch"}, outside: []string{bbolt}},
 	"checkpoint/checkpointtest": {floor: 2, beside: []string{"checkpoint"}, outside: []string{goCmp, rapid}},
 
-	"gate":          {floor: 3},
+	"gate":          {floor: 3, outside: []string{jsonV2}},
 	"gate/gatetest": {floor: 3, beside: []string{"gate"}},
 
 	"bench":             {floor: 5, outside: []string{bbolt}},

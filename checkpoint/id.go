@@ -63,8 +63,11 @@ type Hash [32]byte
 // IsZero reports whether there is nothing to find.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
-// MarshalText writes 64 hexadecimal digits.
-func (h Hash) MarshalText() ([]byte, error) { return []byte(hex.EncodeToString(h[:])), nil }
+// String returns 64 lower-case hexadecimal digits.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// MarshalText writes the form of [Hash.String].
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
 // UnmarshalText reads 64 hexadecimal digits.
 func (h *Hash) UnmarshalText(text []byte) error {

@@ -123,8 +123,8 @@ func (e *Error) copy() *Error {
 	return &copied
 }
 
-// unavailable is a store that does not serve, or does not take what is written. What is wrong with it
-// is the private cause.
+// unavailable is a store that does not serve, or does not take what is written. What is wrong with
+// it is the private cause.
 func unavailable(cause error) *Error {
 	switch {
 	case errors.Is(cause, checkpoint.ErrInvalidBatch): // trying again does not help

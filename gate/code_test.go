@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/gate"
@@ -318,4 +319,24 @@ func TestOwedMarks(t *testing.T) {
 		}
 	}
 	effects.want(t, 3)
+}
+
+// R34, R1: a link that is too long or leads to no web page is dropped, not cut; words that are not
+// UTF-8 are made so. A tool's own link is refused at once.
+func TestPublicLinks(t *testing.T) {
+	for link, want := range map[string]string{
+		"https://status.example.com/a": "https://status.example.com/a", "http://intranet/a": "http://intranet/a", "javascript:alert(1)": "",
+		"//example.com": "", "status": "", "https://example.com/\xff": "", "https://example.com/" + strings.Repeat("x", 5000): "",
+	} {
+		g := openMem(t, raw("tool", func(context.Context) (any, error) {
+			return nil, &interrupt.Failure{Text: "half: \xe2\x80", Link: link}
+		}, nil))
+		if e := mustFail(t, g, call("tool", `{}`), gate.ErrFailed); e.Link != want || !utf8.ValidString(e.Message) {
+			t.Errorf("%.40q: link %.40q, message %q", link, e.Link, e.Message)
+		}
+		tool := raw("tool", func(context.Context) (any, error) { return nil, nil }, &gate.ToolOptions{Link: link})
+		if err := tool.Validate(); (err == nil) != (want != "") {
+			t.Errorf("%.40q as a tool's link: %v", link, err)
+		}
+	}
 }

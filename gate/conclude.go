@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/internal/canon"
@@ -53,6 +55,16 @@ func (r *request) ending(a attempt) *Error {
 // maxPublic bounds the words and the link that a failure makes public, in bytes (R34).
 const maxPublic = 4 << 10
 
+// publicLink is a link that a caller may be shown; one that is too long, or leads to no web page,
+// is none: cut, it would lead elsewhere.
+func publicLink(link string) string {
+	u, err := url.Parse(link)
+	if err != nil || len(link) > maxPublic || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || !utf8.ValidString(link) {
+		return ""
+	}
+	return link
+}
+
 // failure is H4, or H5 for a question that was refused when it was asked. Only what the handler
 // itself made public is told.
 func failure(err error) *Error {
@@ -63,7 +75,7 @@ func failure(err error) *Error {
 	e := fail(ErrFailed, "the tool failed").because(err)
 	var public *interrupt.Failure
 	if errors.As(err, &public) && public != nil {
-		e.Message, e.Link = canon.Clip(public.Text, maxPublic), canon.Clip(public.Link, maxPublic)
+		e.Message, e.Link = canon.Clip(strings.ToValidUTF8(public.Text, "\uFFFD"), maxPublic), publicLink(public.Link)
 	}
 	return e
 }

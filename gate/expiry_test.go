@@ -231,3 +231,25 @@ func TestSweep(t *testing.T) {
 		t.Errorf("young: %v, %v", s.Status, err)
 	}
 }
+
+// R39: NoExpiry keeps what ended for ever, and a retention under a millisecond is one, not none.
+func TestRetentionForEver(t *testing.T) {
+	var effects counter
+	for retention, kept := range map[time.Duration]bool{gate.NoExpiry: true, time.Microsecond: false} {
+		clock := newClock()
+		store := newMem()
+		tools := []*gate.Tool{deploy(&effects, &gate.ToolOptions{KeepResult: true})}
+		g := open(t, store, gate.Options{Tools: tools, Now: clock.Now, Retention: retention})
+		c := call("deploy", `{"service":"api"}`)
+		p := mustAsk(t, g, c)
+		mustFinish(t, g, with(c, p, allow), `"deployed api"`)
+		mustFinish(t, g, with(c, p, allow), `"deployed api"`) // not gone in the same moment
+		clock.add(10_000 * time.Hour)
+		for range 3 {
+			mustAsk(t, g, c)
+		}
+		if _, err := store.Load(t.Context(), p.Interaction); (err == nil) != kept {
+			t.Errorf("retention %v: %v", retention, err)
+		}
+	}
+}

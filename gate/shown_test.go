@@ -2,6 +2,7 @@ package gate_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -288,5 +289,39 @@ func TestAnswerIsForItsKeyAndType(t *testing.T) {
 			t.Errorf("round %d", p.Round)
 		}
 		effects.want(t, 0)
+	}
+}
+
+// R9, R19, R21: what a typed tool runs with is what stands under a field's exact name: a member that
+// only folds to it is not the field's, whatever the schema lets pass, so that it is neither run nor
+// got past a mask or a remembered decision.
+func TestNamesAreExact(t *testing.T) {
+	type input struct {
+		Service string `json:"service"`
+		Secret  string `json:"secret"`
+		Inner   struct {
+			Name string `json:"name"`
+		} `json:"inner"`
+	}
+	tool := gate.NewTool("deploy", func(ctx context.Context, in input) (string, error) {
+		if _, err := interrupt.Ask(ctx, interrupt.ToolPermission("deploy", "Deploy")); err != nil {
+			return "", err
+		}
+		return in.Service + "|" + in.Secret + "|" + in.Inner.Name, nil
+	}, &gate.ToolOptions{
+		Schema: json.RawMessage(`{"type":"object","properties":{"service":{"enum":["staging"]},"secret":{},"inner":{}},"required":["service"]}`),
+		Mask:   []string{"secret"}, Remember: &gate.RememberOptions{Arguments: []string{"service"}},
+	})
+	g := openMem(t, tool)
+	c := call("deploy", `{"service":"staging"}`)
+	mustFinish(t, g, with(c, mustAsk(t, g, c), allowAlways), `"staging||"`)
+	for arguments, want := range map[string]string{
+		`{"service":"staging","ſervice":"prod"}`:                  `"staging||"`,
+		`{"service":"staging","SERVICE":"prod"}`:                  `"staging||"`,
+		`{"service":"staging","ſecret":"x"}`:                      `"staging||"`,
+		`{"service":"staging","inner":{"name":"a","NAME":"b"}}`:   `"staging||a"`,
+		`{"service":"staging","secret":"s","inner":{"name":"a"}}`: `"staging|s|a"`,
+	} {
+		mustFinish(t, g, call("deploy", arguments), want)
 	}
 }

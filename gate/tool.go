@@ -23,8 +23,8 @@ import (
 // answer; see package interrupt. Handlers of several calls run at once.
 //
 // A handler that reads the arguments itself takes members by their exact names: encoding/json takes
-// "SERVICE" and "ſervice" for a field "service" too, which is not what a person was shown under that
-// name.
+// "SERVICE" and "ſervice" for a field "service" too, which is not what a person was shown under
+// that name.
 type Handler func(ctx context.Context, arguments json.RawMessage) (json.RawMessage, error)
 
 // A Replay is what a tool chooses for an answer that comes again after an attempt was made for it
@@ -174,9 +174,9 @@ func NewTool[In, Out any](name string, handle func(ctx context.Context, in In) (
 	return tool
 }
 
-// exactly is json.Unmarshal, but for a name that only looks like a field's: json.Unmarshal would take
-// "ſervice" for "service", so that what runs would be another thing than what was shown, compared
-// and remembered (R9). Here such a member is one that the type does not have.
+// exactly is json.Unmarshal, but for a name that only looks like a field's: json.Unmarshal would
+// take "ſervice" for "service", so that what runs would be another thing than what was shown,
+// compared and remembered (R9). Here such a member is one that the type does not have.
 func exactly(arguments json.RawMessage, into any) error {
 	return jsonv2.Unmarshal(arguments, into, jsonv1.DefaultOptionsV1(), jsonv2.MatchCaseInsensitiveNames(false))
 }
@@ -218,6 +218,8 @@ func (t *Tool) Validate() error {
 		return fmt.Errorf("tool %q: replay %d is none of the choices", t.name, t.opts.Replay)
 	case t.opts.Recover != nil && t.opts.Replay != Recover:
 		return fmt.Errorf("tool %q: has a recover function but does not choose to recover", t.name)
+	case t.opts.Link != publicLink(t.opts.Link):
+		return fmt.Errorf("tool %q: link %.80q must be an absolute http or https URL of at most %d bytes", t.name, t.opts.Link, maxPublic)
 	case t.opts.Lifetime < 0:
 		return fmt.Errorf("tool %q: lifetime must not be negative", t.name)
 	}
