@@ -100,6 +100,14 @@ bench-peers: ## beside LangGraph JS and eino, in one run; npm installs the forme
 	@bench/peers/langgraph/install.sh || echo "bench-peers: going on with what is there" >&2
 	@cd bench/peers && go vet ./... && go run . -parley "$$(git describe --always --dirty 2> /dev/null || echo 'of this tree')" $(PEERSFLAGS)
 
+# How many schedules `make soak` simulates, and from which seed on: another one each time.
+SCHEDULES ?= 100000
+FROM ?= $(shell date +%s)
+
+.PHONY: soak
+soak: ## the deterministic simulation of gates, SCHEDULES (100000) seeds from FROM (now) on
+	go test ./gate -run '^TestSimulation$$' -schedules $(SCHEDULES) -from $(FROM) -timeout 0
+
 # Each target is fuzzed on its own, as go test wants it. Inputs that fail are written to testdata/fuzz: commit them.
 .PHONY: fuzz
 fuzz: ## every fuzz target, FUZZTIME (10s) each

@@ -146,6 +146,32 @@ func TestSecurityNamesTests(t *testing.T) {
 	}
 }
 
+// Every fuzz target has a committed corpus, so that what it found or what its author thought of is
+// run by every `go test`; and there is no corpus without a target.
+func TestFuzzTargetsHaveCorpora(t *testing.T) {
+	targets := map[string]bool{}
+	for dir, pkg := range packages(t) {
+		for _, file := range pkg.tests {
+			for _, decl := range file.Decls {
+				f, ok := decl.(*ast.FuncDecl)
+				if !ok || f.Recv != nil || !strings.HasPrefix(f.Name.Name, "Fuzz") {
+					continue
+				}
+				corpus := path.Join(dir, "testdata/fuzz", f.Name.Name)
+				targets[corpus] = true
+				if inputs, err := fs.ReadDir(repository, corpus); err != nil || len(inputs) < 4 {
+					t.Errorf("%s has %d inputs in %s, want 4 or more: %v", f.Name.Name, len(inputs), corpus, err)
+				}
+			}
+		}
+	}
+	for _, name := range repositoryFiles(t) {
+		if corpus := path.Dir(name); strings.HasSuffix(path.Dir(corpus), "testdata/fuzz") && !targets[corpus] {
+			t.Errorf("%s is an input of no fuzz target", name)
+		}
+	}
+}
+
 // A sourcePackage is one directory of Go files.
 type sourcePackage struct {
 	command bool // package main

@@ -380,3 +380,30 @@ func TestUnreadableEntriesAreKept(t *testing.T) {
 		t.Error("kept after what came behind it")
 	}
 }
+
+// R38: of two gates that write the same transition at the same moment, one does, and one tells.
+func TestOneGateTells(t *testing.T) {
+	var effects counter
+	var events observer
+	clock := newClock()
+	store := blindMem()
+	opts := gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Now: clock.Now, Observer: &events}
+	g, other := open(t, store, opts), open(t, store, opts)
+	c := call("deploy", `{"service":"api"}`)
+	p := mustAsk(t, g, c)
+	clock.add(10 * time.Minute)
+	store.set(func(*checkpoint.Batch) (before, after error) {
+		store.set(nil)
+		mustFail(t, other, with(c, p, allow), gate.ErrExpired)
+		return nil, nil
+	})
+	mustFail(t, g, with(c, p, allow), gate.ErrExpired)
+	var told []string
+	for _, e := range events.events {
+		told = append(told, line(e.Entry))
+	}
+	want := []string{"asked open round 1 attempt 0", "expired expired round 1 attempt 0"}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("told (-want +have):\n%s", diff)
+	}
+}

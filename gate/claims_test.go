@@ -50,6 +50,8 @@ func invoke(f host, c gate.Call) chan ended {
 	done := make(chan ended, 1)
 	go func() {
 		outcome, err := f.Invoke(context.Background(), c)
+		leaks.outcome(outcome)
+		leaks.text(err)
 		done <- ended{outcome, err}
 	}()
 	return done

@@ -52,6 +52,8 @@ func open(t *testing.T, store checkpoint.Store, opts gate.Options) *gate.Gate {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.NewTextHandler(testLog{t}, nil))
 	}
+	opts.Logger = slog.New(slog.NewMultiHandler(opts.Logger.Handler(), slog.NewTextHandler(&leaks, nil)))
+	opts.Observer = overheard{opts.Observer}
 	g, err := gate.Open(t.Context(), store, &opts)
 	if err != nil {
 		t.Fatalf("open gate: %v", err)
@@ -59,6 +61,7 @@ func open(t *testing.T, store checkpoint.Store, opts gate.Options) *gate.Gate {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
+		leaks.trail(ctx, g)
 		if err := g.Close(ctx); err != nil {
 			t.Errorf("close gate: %v", err)
 		}
@@ -106,6 +109,7 @@ func mustAsk(t *testing.T, f host, c gate.Call) *gate.Prompt {
 	if err != nil {
 		t.Fatalf("invoke %s: %v (cause %v)", c.Tool, err, errors.Unwrap(err))
 	}
+	leaks.outcome(outcome)
 	if outcome.Prompt == nil {
 		t.Fatalf("invoke %s: want a prompt, have result %s", c.Tool, outcome.Result)
 	}
@@ -133,6 +137,7 @@ func mustFail(t *testing.T, f host, c gate.Call, want gate.Code) *gate.Error {
 
 func wantCode(t *testing.T, what string, err error, want gate.Code) *gate.Error {
 	t.Helper()
+	leaks.text(err)
 	var e *gate.Error
 	if !errors.As(err, &e) || e.Code != want || !errors.Is(err, want) { // a cause may be of another code
 		t.Fatalf("%s: want %s, have %v", what, want, err)

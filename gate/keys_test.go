@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(stepsChild); dir != "" {
 		os.Exit(stepsUntilKilled(dir))
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) { os.Exit(max(code, leaks.verdict())) }))
 }
 
 // R22, R37: a key file is made once, durably, readable by its owner only; whoever comes at the same

@@ -67,8 +67,8 @@ type Options struct {
 	// Observer is told of every transition, after its commit and in the goroutine of the request
 	// that made it (for what a sweep found: of whichever request the sweep rides on), while no lock
 	// is held: what it does slowly it does elsewhere. Calls come at once from several goroutines.
-	// After a commit whose outcome is unknown an event can be missing: the audit trail is the
-	// truth. Default: none.
+	// After a commit whose outcome is unknown an event can be missing, or be told by two gates: the
+	// audit trail is the truth. Default: none.
 	Observer Observer
 	// Logger gets what the host should know and no caller may, without tokens, arguments and
 	// answers. Default: slog.Default().

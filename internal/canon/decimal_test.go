@@ -81,3 +81,32 @@ func TestZeroDecimal(t *testing.T) {
 		t.Errorf("zero value is %v", d)
 	}
 }
+
+// Whatever two texts are, what is taken as a decimal compares, prints and is whole or not as
+// math/big says.
+func FuzzDecimal(f *testing.F) {
+	f.Fuzz(func(t *testing.T, a, b string) {
+		da, errA := canon.ParseDecimal(a, nil)
+		db, errB := canon.ParseDecimal(b, nil)
+		if errA != nil || errB != nil {
+			return
+		}
+		ra, okA := new(big.Rat).SetString(a)
+		rb, okB := new(big.Rat).SetString(b)
+		if !okA || !okB {
+			t.Fatalf("%q or %q is no number to math/big", a, b)
+		}
+		if have, want := da.Compare(db), ra.Cmp(rb); have != want || (da == db) != (want == 0) {
+			t.Errorf("%q against %q is %d, want %d", a, b, have, want)
+		}
+		if da.IsInteger() != ra.IsInt() {
+			t.Errorf("%q is an integer: %v", a, da.IsInteger())
+		}
+		if again, ok := new(big.Rat).SetString(da.String()); !ok || again.Cmp(ra) != 0 {
+			t.Errorf("%q prints as %q", a, da)
+		}
+		if n, err := da.Int(); err == nil && ra.Cmp(new(big.Rat).SetInt64(int64(n))) != 0 || err != nil && ra.IsInt() && ra.Num().IsInt64() {
+			t.Errorf("%q is the int %d, %v", a, n, err)
+		}
+	})
+}
