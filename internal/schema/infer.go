@@ -1,10 +1,13 @@
 package schema
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -14,10 +17,16 @@ import (
 // declaration, required unless they are marked omitempty or omitzero, and others are not allowed; a
 // jsonschema tag is the description. A pointer or a slice may be null, as encoding/json has it. A
 // type that reads its own text is a string, one that reads its own JSON is anything. It returns an
-// error for a type without a JSON form, such as a function, and for one that contains itself.
+// error for a type without a JSON form, such as a function, for one that contains itself, and for a
+// field with the json option string, which reads another kind of value than its type has.
 func For[T any]() (json.RawMessage, error) {
-	own := map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[time.Time](): {Type: "string", Format: "date-time"}}
-	collectOwn(reflect.TypeFor[T](), own, map[reflect.Type]bool{})
+	own := map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[time.Time]():   {Type: "string", Format: "date-time"},
+		reflect.TypeFor[json.Number](): {Type: "number"},
+	}
+	if err := collectOwn(reflect.TypeFor[T](), own, map[reflect.Type]bool{}); err != nil {
+		return nil, fmt.Errorf("infer schema of %v: %w", reflect.TypeFor[T](), err)
+	}
 	inferred, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: own})
 	if err != nil {
 		return nil, fmt.Errorf("infer schema of %v: %w", reflect.TypeFor[T](), err)
@@ -30,9 +39,10 @@ func For[T any]() (json.RawMessage, error) {
 }
 
 // collectOwn finds the types inside t whose JSON form encoding/json does not take from their kind.
-func collectOwn(t reflect.Type, own map[reflect.Type]*jsonschema.Schema, seen map[reflect.Type]bool) {
+// It refuses a field whose option makes another form of it.
+func collectOwn(t reflect.Type, own map[reflect.Type]*jsonschema.Schema, seen map[reflect.Type]bool) error {
 	if seen[t] || own[t] != nil {
-		return
+		return nil
 	}
 	seen[t] = true
 	pointer := reflect.PointerTo(t)
@@ -40,20 +50,35 @@ func collectOwn(t reflect.Type, own map[reflect.Type]*jsonschema.Schema, seen ma
 	case t.Kind() == reflect.Pointer, t.Kind() == reflect.Interface: // what they lead to, or nothing
 	case pointer.Implements(reflect.TypeFor[json.Unmarshaler]()):
 		own[t] = &jsonschema.Schema{}
-		return
+		return nil
 	case pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		own[t] = &jsonschema.Schema{Type: "string"}
-		return
+		return nil
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
 		own[t] = &jsonschema.Schema{Types: []string{"null", "string"}, ContentEncoding: "base64"}
-		return
+		return nil
 	}
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		collectOwn(t.Elem(), own, seen)
+		return collectOwn(t.Elem(), own, seen)
 	case reflect.Struct:
 		for i := range t.NumField() {
-			collectOwn(t.Field(i).Type, own, seen)
+			if err := collectField(t.Field(i), own, seen); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
+}
+
+func collectField(field reflect.StructField, own map[reflect.Type]*jsonschema.Schema, seen map[reflect.Type]bool) error {
+	tag := field.Tag.Get("json")
+	if tag == "-" || !field.IsExported() && !field.Anonymous {
+		return nil // no part of the JSON form
+	}
+	name, options, _ := strings.Cut(tag, ",")
+	if slices.Contains(strings.Split(options, ","), "string") {
+		return fmt.Errorf("field %q (%s) has the json option string: an argument is never converted", cmp.Or(name, field.Name), field.Name)
+	}
+	return collectOwn(field.Type, own, seen)
 }

@@ -69,6 +69,59 @@ func TestForRefusesTypesWithoutJSON(t *testing.T) {
 	}
 }
 
+// R15: what is inferred can be given. The option string wants a text where the type says a number;
+// the refusal has the field's name, wherever the field stands.
+func TestForRefusesTheOptionString(t *testing.T) {
+	type counted struct {
+		Count int `json:"count,string"`
+	}
+	type unread struct {
+		Count int     `json:"-"`
+		Kept  counted `json:"-"`
+	}
+	for name, infer := range map[string]func() (json.RawMessage, error){
+		"integer": schema.For[counted],
+		"text": schema.For[struct {
+			Count string `json:"count,omitempty,string"`
+		}],
+		"inside":   schema.For[struct{ A []map[string]*counted }],
+		"embedded": schema.For[struct{ counted }],
+	} {
+		if raw, err := infer(); err == nil || !strings.Contains(err.Error(), `"count"`) {
+			t.Errorf("%s: %s, %v", name, raw, err)
+		}
+	}
+	if _, err := schema.For[unread](); err != nil {
+		t.Errorf("fields that are never read: %v", err)
+	}
+}
+
+// R15: a json.Number is a number, as encoding/json reads one.
+func TestForNumber(t *testing.T) {
+	type input struct {
+		Exact json.Number   `json:"exact"`
+		Maybe *json.Number  `json:"maybe"`
+		Many  []json.Number `json:"many"`
+	}
+	raw, err := schema.For[input]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := schema.Compile(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := json.RawMessage(`{"exact":0.10000000000000000000001,"many":[1],"maybe":null}`)
+	if err := s.Validate(good); err != nil || json.Unmarshal(good, new(input)) != nil {
+		t.Errorf("%s: %v", good, err)
+	}
+	for bad, path := range map[string]string{
+		`{"exact":"ten","many":[],"maybe":null}`: "/exact", `{"exact":1,"many":["1"],"maybe":null}`: "/many/0",
+	} {
+		wantError(t, s.Validate(json.RawMessage(bad)), path)
+	}
+}
+
 func TestCompile(t *testing.T) {
 	for _, in := range []string{
 		`{"type":"object"}`,
