@@ -3,6 +3,7 @@ package interrupt
 import (
 	"bytes"
 	"fmt"
+	"runtime/debug"
 )
 
 // A Versioned type counts the versions of what Serialize writes. The version of the registered type
@@ -34,8 +35,14 @@ type Upgrader interface {
 }
 
 // Interrupt reads the question back, of whatever version and under whatever former name it was
-// written. Only Type, Version and Body are looked at. The error matches [ErrInvalidQuestion].
-func (q Question) Interrupt() (Interrupt, error) {
+// written. Only Type, Version and Body are looked at. The error matches [ErrInvalidQuestion]; so
+// does that of a type whose own code panics.
+func (q Question) Interrupt() (read Interrupt, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			read, err = nil, &privateError{&QuestionError{q.Type, "", "cannot be read back: its type panics"}, panicked(value)}
+		}
+	}()
 	is, ok := registered(q.Type)
 	switch {
 	case !ok:
@@ -69,6 +76,15 @@ func (q Question) Current() (Question, error) {
 		return Question{}, err
 	}
 	return Snapshot(read)
+}
+
+// panicked is the private cause where a type's own code panicked: where it did is told, as it would
+// be without a recover.
+func panicked(value any) error {
+	if err, ok := value.(error); ok {
+		return fmt.Errorf("panic: %w\n%s", err, debug.Stack())
+	}
+	return fmt.Errorf("panic: %v\n%s", value, debug.Stack())
 }
 
 // CurrentName returns the name of now of a type, which may be given by a former one; where the type

@@ -106,6 +106,31 @@ func TestQuestionsThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// An unsteady type panics where it is asked to upgrade what it wrote, and where it reads its body.
+type unsteady struct{ stranger }
+
+func (*unsteady) TypeName() string                        { return "test_unsteady" }
+func (*unsteady) QuestionVersion() int                    { return 2 }
+func (*unsteady) UpgradeBody(int, []byte) ([]byte, error) { panic(errors.New("hunter2")) }
+func (*unsteady) UnmarshalJSON([]byte) error              { panic("hunter2") }
+
+func init() { interrupt.Register(func() interrupt.Interrupt { return new(unsteady) }) }
+
+// R1, R14: a type that panics while a question is read back is an error like any other, and what it
+// said stays private.
+func TestQuestionsWhoseTypePanics(t *testing.T) {
+	for name, q := range map[string]interrupt.Question{
+		"upgrading": {Type: "test_unsteady", Version: 1, Body: []byte(`{}`)},
+		"reading":   {Type: "test_unsteady", Version: 2, Body: []byte(`{}`)},
+	} {
+		read, err := q.Interrupt()
+		var e *interrupt.QuestionError
+		if read != nil || !errors.As(err, &e) || e.Type != q.Type || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v, %v", name, read, err)
+		}
+	}
+}
+
 // A dated type is versioned, and cannot be upgraded.
 type dated struct{ stranger }
 
