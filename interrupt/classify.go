@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 )
 
 // A Kind is what an error of a handler is.
@@ -31,10 +32,11 @@ type Classification struct {
 }
 
 // Classify says what the error of a handler is. An error whose tree (Unwrap, errors.Join) holds
-// interrupts and nothing else at its leaves is a prompt; wrapping keeps it one. A tree whose leaves
-// are [ErrRejected], [ErrDeclined], [ErrCancelled] and [ErrOutcomeUnknown] only is that outcome,
-// the last of them in this order. A tree without an interrupt is a failure. One that mixes
-// interrupts with anything else is neither: the handler said two things at once.
+// interrupts and nothing else at its leaves is a prompt; wrapping keeps it one. The same value at
+// several leaves is one question, raised once; two values are two, also where they show the same. A
+// tree whose leaves are [ErrRejected], [ErrDeclined], [ErrCancelled] and [ErrOutcomeUnknown] only
+// is that outcome, the last of them in this order. A tree without an interrupt is a failure. One
+// that mixes interrupts with anything else is neither: the handler said two things at once.
 func Classify(err error) Classification {
 	var t tree
 	t.walk(err)
@@ -67,7 +69,9 @@ type tree struct {
 
 func (t *tree) walk(err error) {
 	if q, ok := err.(Interrupt); ok {
-		t.questions = append(t.questions, q)
+		if !t.has(q) {
+			t.questions = append(t.questions, q)
+		}
 		return
 	}
 	switch e := err.(type) {
@@ -96,6 +100,22 @@ func (t *tree) walk(err error) {
 		}
 	}
 	t.leaf(err)
+}
+
+// has reports whether that very value was met before. Only a pointer to something tells: values
+// that are equal can have been raised apart, pointers to nothing too, and others cannot be
+// compared.
+func (t *tree) has(q Interrupt) bool {
+	typ := reflect.TypeOf(q)
+	if typ.Kind() != reflect.Pointer || typ.Elem().Size() == 0 {
+		return false
+	}
+	for _, met := range t.questions {
+		if met == q {
+			return true
+		}
+	}
+	return false
 }
 
 func (t *tree) leaf(err error) {

@@ -11,6 +11,7 @@ import (
 // R1: what an error is, what it asks, and what stands beside the question.
 func TestClassify(t *testing.T) {
 	other := errors.New("other")
+	same := interrupt.ToolPermission("x", "")
 	question := func() error { return interrupt.ToolPermission("x", "") }
 	step := func(err, cause error) error { return &interrupt.StepError{Key: "a", Err: err, Cause: cause} }
 	stateful := func(state string) error { return interrupt.WithState(question(), []byte(state)) }
@@ -30,6 +31,12 @@ func TestClassify(t *testing.T) {
 		"no child, beside":                 {errors.Join(question(), noChild{}), interrupt.KindMixed, 0, "", noChild{}},
 		"nil children":                     {fmt.Errorf("%w %w", question(), error(nil)), interrupt.KindPrompt, 1, "", nil},
 		"a question":                       {question(), interrupt.KindPrompt, 1, "", nil},
+		"the same question twice":          {errors.Join(same, fmt.Errorf("wrapped: %w", same)), interrupt.KindPrompt, 1, "", nil},
+		"and with state":                   {errors.Join(same, interrupt.WithState(same, []byte("1"))), interrupt.KindPrompt, 1, "1", nil},
+		"two that show the same":           {errors.Join(question(), question()), interrupt.KindPrompt, 2, "", nil},
+		"equal values":                     {errors.Join(stranger{}, stranger{}), interrupt.KindPrompt, 2, "", nil},
+		"pointers to nothing":              {errors.Join(new(stranger), new(stranger)), interrupt.KindPrompt, 2, "", nil},
+		"values that cannot be compared":   {errors.Join(listed{{}}, listed{{}}), interrupt.KindPrompt, 2, "", nil},
 		"with state":                       {fmt.Errorf("wrapped: %w", stateful("null")), interrupt.KindPrompt, 1, "null", nil},
 		"one of two with state":            {errors.Join(stateful("1"), question()), interrupt.KindPrompt, 2, "1", nil},
 		"state given twice":                {errors.Join(stateful("1"), stateful("2")), interrupt.KindMixed, 0, "", nil},
@@ -57,6 +64,14 @@ func TestClassify(t *testing.T) {
 		}
 	}
 }
+
+// A listed is a question that is not comparable.
+type listed []stranger
+
+func (listed) TypeName() string           { return "test_listed" }
+func (listed) Serialize() ([]byte, error) { return nil, nil }
+func (listed) Return([]byte) error        { return nil }
+func (listed) Error() string              { return "" }
 
 type noChildren struct{}
 
