@@ -192,6 +192,9 @@ func (f *formField) settle(n node, keywords []member) error {
 	if f.minimum != nil && f.maximum != nil && f.minimum.Compare(*f.maximum) > 0 {
 		return &QuestionError{TypeForm, n.path + "/minimum", "must not be more than maximum"}
 	}
+	if f.Kind == FieldInteger && f.minimum != nil && f.maximum != nil && !integerBetween(*f.minimum, *f.maximum) {
+		return &QuestionError{TypeForm, n.path + "/minimum", "must leave an integer up to maximum"}
+	}
 	if f.Default != nil {
 		return f.checkDefault(n.path + "/default")
 	}
@@ -199,6 +202,12 @@ func (f *formField) settle(n node, keywords []member) error {
 }
 
 func crossed(low, high *int) bool { return low != nil && high != nil && *low > *high }
+
+// integerBetween reports whether there is an integer from low to high, which do not cross.
+func integerBetween(low, high canon.Decimal) bool {
+	zero := canon.Decimal{}
+	return low.IsInteger() || high.IsInteger() || low.Compare(zero) != high.Compare(zero) || low.Truncate() != high.Truncate()
+}
 
 // checkDefault holds a default to everything that an answer is held to.
 func (f *formField) checkDefault(path string) error {

@@ -60,6 +60,18 @@ func (d Decimal) sign() int {
 // IsInteger reports whether d has no fraction. 1.0 and 1e2 have none.
 func (d Decimal) IsInteger() bool { return d.digits == "" || d.point >= len(d.digits) }
 
+// Truncate returns d without its fraction: the nearest integer towards zero.
+func (d Decimal) Truncate() Decimal {
+	switch {
+	case d.IsInteger():
+		return d
+	case d.point <= 0:
+		return Decimal{}
+	}
+	// The point lies behind the first digit, which is not zero, so that some digit stays.
+	return Decimal{d.negative, strings.TrimRight(d.digits[:d.point], "0"), d.point}
+}
+
 // ErrNotInt is returned by [Decimal.Int] for a number that has a fraction or is out of range.
 var ErrNotInt = errors.New("not an integer in range")
 

@@ -50,6 +50,9 @@ func TestDecimalInt(t *testing.T) {
 		if d.IsInteger() != r.IsInt() {
 			t.Errorf("%s: integer %v, want %v", literal, d.IsInteger(), r.IsInt())
 		}
+		if whole := new(big.Int).Quo(r.Num(), r.Denom()); d.Truncate() != parse(t, whole.String()) {
+			t.Errorf("%s: %v without its fraction, want %v", literal, d.Truncate(), whole)
+		}
 		n, err := d.Int()
 		if fits := r.IsInt() && r.Num().IsInt64(); fits != (err == nil) {
 			t.Errorf("%s: %d, %v", literal, n, err)
