@@ -98,6 +98,28 @@ func (f *FormOf[T]) Fields() ([]Field, error) {
 	return f.FormInterrupt.Fields()
 }
 
+// ValidatePayload is [FormInterrupt.ValidatePayload], or what is wrong with T.
+func (f *FormOf[T]) ValidatePayload(payload []byte) error {
+	return validatePayload(f, TypeForm, payload)
+}
+
+// Return is [FormInterrupt.Return], or what is wrong with T.
+func (f *FormOf[T]) Return(payload []byte) error { return returnPayload(f, TypeForm, payload) }
+
+func (f *FormOf[T]) fits(a answer) error {
+	if f.err != nil {
+		return f.err
+	}
+	return f.FormInterrupt.fits(a)
+}
+
+func (f *FormOf[T]) settle(a answer) error {
+	if f.err != nil {
+		return f.err
+	}
+	return f.FormInterrupt.settle(a)
+}
+
 func (f *FormOf[T]) clone() Interrupt { return f.adopt(f.FormInterrupt.clone()) }
 
 // adopt returns a form that was read from a record as what it was asked as.

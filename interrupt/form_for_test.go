@@ -214,6 +214,15 @@ func TestFormForRefuses(t *testing.T) {
 			if _, err := interrupt.Snapshot(q); !errors.As(err, &e) || e.Path != path {
 				t.Errorf("raised: %v", err)
 			}
+			payload := []byte(`{"content":{}}`)
+			_, applied := interrupt.Apply(q, payload)
+			_, _, checked := interrupt.Check(q, payload)
+			validated := q.(interrupt.PayloadValidator).ValidatePayload(payload)
+			for _, err := range []error{applied, checked, validated, q.Return(payload)} {
+				if !errors.As(err, &e) || e.Path != path {
+					t.Errorf("answered: %v", err)
+				}
+			}
 		})
 	}
 }
