@@ -2,8 +2,10 @@ package interrupt_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -138,6 +140,11 @@ func FuzzInitFromPayload(f *testing.F) {
 		snapshot, err := interrupt.Snapshot(q)
 		if err != nil {
 			t.Fatalf("%s of %q is not fit to be raised: %v", name, payload, err)
+		}
+		if u, ok := q.(*interrupt.URLInterrupt); ok && strings.ContainsFunc(u.URL, func(r rune) bool {
+			return r == '\\' || unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Bidi_Control, r)
+		}) {
+			t.Fatalf("%q is shown", u.URL)
 		}
 		again, _ := interrupt.New(name)
 		if err := again.(interrupt.PayloadInitializer).InitFromPayload(snapshot.Body); err != nil {

@@ -3,7 +3,10 @@ package interrupt
 import (
 	"fmt"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -30,7 +33,9 @@ type URLPayload struct {
 	Action      Action `json:"action,omitempty"`
 }
 
-// URL asks a person to open an absolute https URL without user information.
+// URL asks a person to open an absolute https URL without user information, and without what makes
+// it look like another: spaces, backslashes, control characters, and those that turn the direction
+// of the text or are not seen. Percent-encoded, these may stand in the path and after it.
 func URL(message, address string) *URLInterrupt {
 	return &URLInterrupt{Message: message, URL: address}
 }
@@ -62,16 +67,34 @@ func (u *URLInterrupt) Validate() error {
 	}
 	parsed, err := url.Parse(u.URL)
 	switch {
-	case err != nil, !utf8.ValidString(u.URL):
+	case !utf8.ValidString(u.URL):
+		return &QuestionError{TypeURL, "/url", "is not valid UTF-8"}
+	case strings.ContainsFunc(u.URL, misleads):
+		return &QuestionError{TypeURL, "/url", "must not hold a space, a backslash, or an invisible character that is not percent-encoded"}
+	case err != nil:
 		return &QuestionError{TypeURL, "/url", "is not a URL"}
 	case parsed.Scheme != "https":
 		return &QuestionError{TypeURL, "/url", "must be absolute and of scheme https, without exception for loopback"}
 	case parsed.Hostname() == "":
 		return &QuestionError{TypeURL, "/url", "must name a host"}
+	case !utf8.ValidString(parsed.Host), strings.ContainsFunc(parsed.Host, misleads):
+		return &QuestionError{TypeURL, "/url", "must not name a host with percent-encoded invisible characters"}
 	case parsed.User != nil:
 		return &QuestionError{TypeURL, "/url", "must not hold user information"}
 	}
+	if port := parsed.Port(); port != "" {
+		if number, err := strconv.ParseUint(port, 10, 16); err != nil || number == 0 {
+			return &QuestionError{TypeURL, "/url", "must name a port from 1 to 65535, where it names one"}
+		}
+	}
 	return nil
+}
+
+// misleads reports whether a character makes a URL look like another one, or is read as another by
+// what opens it: controls, those that turn the direction of the text or are not seen (Unicode's
+// format characters), any space, and the backslash, which browsers take for a slash.
+func misleads(r rune) bool {
+	return r == '\\' || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Z)
 }
 
 // ValidatePayload checks an answer without changing anything.
