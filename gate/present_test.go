@@ -303,12 +303,12 @@ func TestPresentedPermissionKeepsItsTool(t *testing.T) {
 	mustFail(t, g, with(c, p, allow), gate.ErrInvalidQuestion)
 }
 
-// R11, R15: a form of a struct is asked, kept and answered as a form, and gives its value to the
-// handler, also after a restart of the gate.
+// R11, R15, R16: a form of a struct is asked, kept and answered as a form, and gives its value to
+// the handler, also after a restart of the gate.
 func TestFormForThroughTheGate(t *testing.T) {
 	type release struct {
 		Service string `json:"service" enum:"api,web"`
-		Count   int8   `json:"count,omitempty" maximum:"1000"`
+		Count   int8   `json:"count,omitempty"`
 	}
 	tool := raw("release", func(ctx context.Context) (any, error) {
 		form, err := interrupt.Ask(ctx, interrupt.FormFor[release]("What to release?"))
@@ -336,8 +336,9 @@ func TestFormForThroughTheGate(t *testing.T) {
 	mustFinish(t, g, with(c, p, `{"content":{"service":"web"}}`, `{"selectionIdx":0}`), `[{"service":"api","count":7},{"service":"web"}]`)
 
 	p = mustAsk(t, g, c)
-	p = mustAsk(t, g, with(c, p, `{"content":{"service":"api","count":128}}`)) // fits the form, and not the int8
-	mustFail(t, g, with(c, p, `{"content":{"service":"web"}}`, `{"selectionIdx":0}`), gate.ErrFailed)
+	mustFail(t, g, with(c, p, `{"content":{"service":"api","count":128}}`), gate.ErrInvalidAnswer) // does not fit the int8
+	p = mustAsk(t, g, with(c, p, `{"content":{"service":"api","count":127}}`))                     // corrected (R16)
+	mustFinish(t, g, with(c, p, `{"content":{"service":"web"}}`, `{"selectionIdx":0}`), `[{"service":"api","count":127},{"service":"web"}]`)
 	mustFail(t, g, with(c, mustAsk(t, g, c), `{"action":"decline"}`), gate.ErrDeclined)
 }
 

@@ -23,8 +23,9 @@ type FormOf[T any] struct {
 // marked omitempty or omitzero. What T holds decides the kind:
 //
 //	string                      text, or one choice where an enum tag lists them
-//	int…, uint…                 integer, with the bounds of a type narrower than 64 bits
-//	float…, json.Number         number; a json.Number keeps all digits
+//	int…, uint…                 integer, with the bounds of the type
+//	float…                      number, with the bounds of the type
+//	json.Number                 number, of which it keeps all digits
 //	bool                        boolean
 //	time.Time                   text of format date-time
 //	slice of strings            several different choices, which an enum tag lists
@@ -37,7 +38,7 @@ type FormOf[T any] struct {
 //	enumNames                   their titles, with commas between them and in the same order
 //	minLength, maxLength        of a text, in characters
 //	format                      email, uri, date or date-time
-//	minimum, maximum            of a number
+//	minimum, maximum            of a number; within what the type holds
 //	minItems, maxItems          of several choices; at most all of them by default
 //
 // A choice that itself holds a comma is for [Form], which takes any schema of the profile. A field,

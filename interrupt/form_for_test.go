@@ -25,7 +25,11 @@ type trip struct {
 	Small   int8        `json:"small" minimum:"-5" default:"0"`
 	Byte    uint8       `json:"byte,omitzero"`
 	Wide    int64       `json:"wide,omitempty" maximum:"9223372036854775807"`
-	Count   uint        `json:"count,omitempty"`
+	Count   uint64      `json:"count,omitempty"`
+	Short   int16       `json:"short,omitempty"`
+	Half    uint32      `json:"half,omitempty"`
+	Single  float32     `json:"single,omitempty"`
+	Double  *float64    `json:"double"`
 	Ratio   float64     `json:"ratio,omitempty" minimum:"0.1" maximum:"1e3"`
 	Exact   json.Number `json:"exact,omitempty"`
 	Sure    bool        `json:"sure" default:"false"`
@@ -50,8 +54,12 @@ func TestFormFor(t *testing.T) {
 		`"zone":{"type":"string","enum":["eu","us"]}`,
 		`"small":{"type":"integer","default":0,"minimum":-5,"maximum":127}`,
 		`"byte":{"type":"integer","minimum":0,"maximum":255}`,
-		`"wide":{"type":"integer","maximum":9223372036854775807}`,
-		`"count":{"type":"integer","minimum":0}`,
+		`"wide":{"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807}`,
+		`"count":{"type":"integer","minimum":0,"maximum":18446744073709551615}`,
+		`"short":{"type":"integer","minimum":-32768,"maximum":32767}`,
+		`"half":{"type":"integer","minimum":0,"maximum":4294967295}`,
+		`"single":{"type":"number","minimum":-3.4028235e+38,"maximum":3.4028235e+38}`,
+		`"double":{"type":"number","minimum":-1.7976931348623157e+308,"maximum":1.7976931348623157e+308}`,
 		`"ratio":{"type":"number","minimum":0.1,"maximum":1e3}`,
 		`"exact":{"type":"number"}`,
 		`"sure":{"type":"boolean","default":false}`,
@@ -66,7 +74,7 @@ func TestFormFor(t *testing.T) {
 	if form.Message != "Fill in" || form.TypeName() != "form" {
 		t.Errorf("%q of type %q", form.Message, form.TypeName())
 	}
-	if fields, err := form.Fields(); err != nil || len(fields) != 15 {
+	if fields, err := form.Fields(); err != nil || len(fields) != 19 {
 		t.Errorf("%d fields, %v", len(fields), err)
 	}
 	if empty := interrupt.FormFor[struct{}]("m"); empty.Validate() != nil || string(empty.Schema) != `{"type":"object","properties":{}}` {
@@ -186,6 +194,18 @@ func TestFormForRefuses(t *testing.T) {
 		"crossed bounds": refusedForm[struct {
 			A int `json:"a" minimum:"3" maximum:"2"`
 		}]("/schema/properties/a/minimum"),
+		"a bound beyond the type": refusedForm[struct {
+			A int8 `json:"a" maximum:"1000"`
+		}]("/schema/properties/a/maximum"),
+		"a bound below the type": refusedForm[struct {
+			A uint `json:"a" minimum:"-1"`
+		}]("/schema/properties/a/minimum"),
+		"a bound beyond 64 bits": refusedForm[struct {
+			A *int64 `json:"a" maximum:"9223372036854775808"`
+		}]("/schema/properties/a/maximum"),
+		"a bound beyond a float": refusedForm[struct {
+			A float32 `json:"a" maximum:"1e39"`
+		}]("/schema/properties/a/maximum"),
 		"a default out of bounds": refusedForm[struct {
 			A int8 `json:"a" default:"128"`
 		}]("/schema/properties/a/default"),
@@ -236,14 +256,15 @@ func TestFormOfZeroValue(t *testing.T) {
 	}
 }
 
-// The value is read only from an accepted answer, and only where it fits: nothing wraps around or
-// is converted (R15).
+// R15, R16: what the struct cannot hold is no answer, so that the person can correct it; what was
+// answered is its value. Nothing wraps around or is converted.
 func TestFormOfValue(t *testing.T) {
 	type input struct {
-		Small  int8        `json:"small,omitempty" maximum:"300"`
+		Small  int8        `json:"small,omitempty"`
 		Wide   int64       `json:"wide,omitempty"`
 		Bare   uint64      `json:"bare,omitempty"`
 		Single float32     `json:"single,omitempty"`
+		Double float64     `json:"double,omitempty"`
 		Exact  json.Number `json:"exact,omitempty"`
 		At     time.Time   `json:"at,omitzero"`
 		Tags   []string    `json:"tags,omitempty" enum:"a,b"`
@@ -260,26 +281,37 @@ func TestFormOfValue(t *testing.T) {
 		{`{"wide":9223372036854775807,"bare":18446744073709551615}`, input{Wide: math.MaxInt64, Bare: math.MaxUint64}, ""},
 		{`{"wide":1.0e3,"exact":0.10000000000000000000000000001}`, input{Wide: 1000, Exact: "0.10000000000000000000000000001"}, ""},
 		{`{"at":"2026-11-30T12:00:00Z"}`, input{At: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}, ""},
+		{`{"small":-128,"wide":-9223372036854775808,"single":-3.4028235e38}`,
+			input{Small: -128, Wide: math.MinInt64, Single: -math.MaxFloat32}, ""},
+		{`{"double":1.7976931348623157e308}`, input{Double: math.MaxFloat64}, ""},
 		{`{"small":128}`, input{}, "/content/small"},
 		{`{"wide":9223372036854775808}`, input{}, "/content/wide"},
+		{`{"wide":-9223372036854775809}`, input{}, "/content/wide"},
 		{`{"wide":1e30}`, input{}, "/content/wide"},
 		{`{"bare":18446744073709551616}`, input{}, "/content/bare"},
+		{`{"bare":-1}`, input{}, "/content/bare"},
 		{`{"single":1e39}`, input{}, "/content/single"},
+		{`{"single":-3.4028236e38}`, input{}, "/content/single"},
+		{`{"double":1e309}`, input{}, "/content/double"},
 	} {
 		form := interrupt.FormFor[input]("m")
 		if _, err := form.Value(); err == nil || errors.Is(err, interrupt.ErrDeclined) || errors.Is(err, interrupt.ErrCancelled) {
 			t.Errorf("before an answer: %v", err)
 		}
-		if _, err := interrupt.Apply(form, []byte(`{"content":`+test.content+`}`)); err != nil {
+		_, err := interrupt.Apply(form, []byte(`{"content":`+test.content+`}`))
+		if test.path != "" {
+			var e *interrupt.PayloadError
+			if !errors.As(err, &e) || e.Path != test.path || form.Action != "" {
+				t.Errorf("%s: want %q, have %v", test.content, test.path, err)
+			}
+			continue
+		}
+		if err != nil {
 			t.Fatalf("%s: %v", test.content, err)
 		}
 		value, err := form.Value()
-		var e *interrupt.PayloadError
-		if test.path == "" && err != nil || test.path != "" && (!errors.As(err, &e) || e.Path != test.path) {
-			t.Errorf("%s: want %q, have %v", test.content, test.path, err)
-		}
-		if diff := cmp.Diff(test.want, value); diff != "" {
-			t.Errorf("%s (-want +have):\n%s", test.content, diff)
+		if diff := cmp.Diff(test.want, value); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +have):\n%s", test.content, err, diff)
 		}
 	}
 	for payload, want := range map[string]error{`{"action":"decline"}`: interrupt.ErrDeclined, `{"action":"cancel"}`: interrupt.ErrCancelled} {

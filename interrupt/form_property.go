@@ -3,6 +3,7 @@ package interrupt
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -21,6 +22,9 @@ func (f *structField) schema() (json.RawMessage, error) {
 	}
 	kind, err := f.kindOf(t)
 	if err != nil {
+		return nil, err
+	}
+	if err := f.checkBounds(t); err != nil {
 		return nil, err
 	}
 	property := &object{}
@@ -87,16 +91,65 @@ func (f *structField) tag(keyword string, t reflect.Type) (string, bool) {
 		return "date-time", true
 	case keyword == "maxItems" && t.Kind() == reflect.Slice:
 		return strconv.Itoa(len(split(f.tags["enum"]))), true
-	case keyword == "minimum" && t.Kind() >= reflect.Uint && t.Kind() <= reflect.Uint64:
-		return "0", true
-	case keyword == "minimum" && t.Kind() >= reflect.Int8 && t.Kind() <= reflect.Int32:
-		return strconv.FormatInt(-1<<(t.Bits()-1), 10), true
-	case keyword == "maximum" && t.Kind() >= reflect.Int8 && t.Kind() <= reflect.Int32:
-		return strconv.FormatInt(1<<(t.Bits()-1)-1, 10), true
-	case keyword == "maximum" && t.Kind() >= reflect.Uint8 && t.Kind() <= reflect.Uint32:
-		return strconv.FormatInt(1<<t.Bits()-1, 10), true
+	case keyword == "minimum":
+		text, _ := bounds(t)
+		return text, text != ""
+	case keyword == "maximum":
+		_, text := bounds(t)
+		return text, text != ""
 	}
 	return "", false
+}
+
+// bounds are the least and the greatest number that a type holds; empty where it holds any. What is
+// no nearer to a greater float than to the greatest one is still read.
+func bounds(t reflect.Type) (low, high string) {
+	switch kind := t.Kind(); {
+	case kind >= reflect.Int && kind <= reflect.Int64:
+		most := int64(math.MaxInt64) >> (64 - t.Bits())
+		return strconv.FormatInt(-most-1, 10), strconv.FormatInt(most, 10)
+	case kind >= reflect.Uint && kind <= reflect.Uint64:
+		return "0", strconv.FormatUint(math.MaxUint64>>(64-t.Bits()), 10)
+	case kind == reflect.Float32, kind == reflect.Float64:
+		most := math.MaxFloat64
+		if kind == reflect.Float32 {
+			most = math.MaxFloat32
+		}
+		high = strconv.FormatFloat(most, 'g', -1, t.Bits())
+		return "-" + high, high
+	}
+	return "", ""
+}
+
+// checkBounds refuses a tag with a bound that the type does not hold: an answer up to it could not
+// be read.
+func (f *structField) checkBounds(t reflect.Type) error {
+	low, high := bounds(t)
+	if low == "" {
+		return nil
+	}
+	for _, keyword := range []string{"minimum", "maximum"} {
+		text, ok := f.tags[keyword]
+		if !ok {
+			continue
+		}
+		bound, err := canon.ParseDecimal(text, nil)
+		if err != nil {
+			return f.refuse(keyword, "has the tag "+keyword+", which must be a number")
+		}
+		if bound.Compare(decimal(low)) < 0 || bound.Compare(decimal(high)) > 0 {
+			return f.refuse(keyword, fmt.Sprintf("has the tag %s, which a field of type %s does not hold", keyword, clipped(t.String())))
+		}
+	}
+	return nil
+}
+
+func decimal(number string) canon.Decimal {
+	d, err := canon.ParseDecimal(number, nil)
+	if err != nil {
+		panic(err) // a number of this package's own
+	}
+	return d
 }
 
 // keyword is the value of a tag in JSON. What stands in a tag is text, and what kind of value is
