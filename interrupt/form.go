@@ -15,7 +15,8 @@ const TypeForm = "form"
 // A FormInterrupt asks a person to fill in a form: a message and a flat JSON Schema (R11). The
 // schema's root is an object whose properties are strings (with lengths and a format), numbers,
 // integers, booleans, one choice of a list, or several choices of one. Any other keyword makes the
-// question invalid; none is ever dropped.
+// question invalid; none is ever dropped. A date-time is one that both RFC 3339 and time.Time know:
+// its T and Z are capital letters, and it is no leap second.
 //
 // Its zero value is invalid. Build it with [Form], or fill in Message and Schema.
 type FormInterrupt struct {

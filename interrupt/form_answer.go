@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -110,9 +111,15 @@ func (f *formField) misfitText(text string) string {
 		return fmt.Sprintf("must have at most %d characters", *f.MaxLength)
 	case f.Format != "" && !schema.IsFormat(f.Format, text):
 		return "must have the format " + f.Format
+	case f.Format == "date-time" && !isTime(text):
+		return "must be a date-time with capital letters T and Z, and without a leap second"
 	}
 	return ""
 }
+
+// isTime reports whether Go reads a date-time as a time. RFC 3339 has some that it does not, and an
+// answer that the handler cannot read could not be corrected any more (R16).
+func isTime(text string) bool { return new(time.Time).UnmarshalText([]byte(text)) == nil }
 
 func (f *formField) misfitNumber(value jsontext.Value) string {
 	if value.Kind() != jsontext.KindNumber {

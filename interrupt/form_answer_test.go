@@ -48,6 +48,7 @@ func TestFormAnswerAccepted(t *testing.T) {
 			`"at":"2026-02-28T10:00:00Z"}`,
 			`{"at":"2026-02-28T10:00:00Z","day":"2026-02-28","mail":"a@example.com","name":"ab",` +
 				`"site":"https://example.com/"}`},
+		{`{"name":"ab","at":"2026-02-28T10:00:00.123456789012-23:59"}`, `{"at":"2026-02-28T10:00:00.123456789012-23:59","name":"ab"}`},
 		{`{"name":"ab","env":"prod","tier":"s","tags":["c","a"]}`,
 			`{"env":"prod","name":"ab","tags":["c","a"],"tier":"s"}`},
 		{`{"name":"ab","a/b":true}`, `{"a/b":true,"name":"ab"}`},
@@ -99,6 +100,9 @@ func TestFormContentRefused(t *testing.T) {
 		{"date", `{"name":"ab","day":"2026-02-29"}`, "/day"},
 		{"date-time", `{"name":"ab","at":"2026-02-28"}`, "/at"},
 		{"date-time without zone", `{"name":"ab","at":"2026-02-28T10:00:00"}`, "/at"},
+		{"date-time that is a leap second", `{"name":"ab","at":"2016-12-31T23:59:60Z"}`, "/at"},
+		{"date-time with a small t", `{"name":"ab","at":"2026-02-28t10:00:00Z"}`, "/at"},
+		{"date-time with a small z", `{"name":"ab","at":"2026-02-28T10:00:00z"}`, "/at"},
 		{"empty is no date", `{"name":"ab","day":""}`, "/day"},
 		{"string for an integer", `{"name":"ab","count":"5"}`, "/count"},
 		{"boolean for an integer", `{"name":"ab","count":true}`, "/count"},

@@ -49,6 +49,20 @@ func FuzzFormSchema(f *testing.F) {
 	})
 }
 
+// R15, R16: whatever a person answers to a form of a struct, it is refused or it has a value.
+func FuzzFormOfValue(f *testing.F) {
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		form := interrupt.FormFor[trip]("m")
+		action, err := interrupt.Apply(form, payload)
+		if err != nil || action != interrupt.ActionAccept {
+			return
+		}
+		if value, err := form.Value(); err != nil {
+			t.Fatalf("%s is accepted, and is %+v, %v", form.Content, value, err)
+		}
+	})
+}
+
 // R15: what a form accepts, the JSON Schema validator accepts too, and the canonical content is
 // accepted again and stays itself. What is refused changes nothing.
 func FuzzFormAnswer(f *testing.F) {
