@@ -55,9 +55,12 @@ var errNotAccepted = errors.New("the form is not accepted")
 
 // Value returns the accepted answer. Fields that the person left out are zero, whatever their
 // default. It fails with [ErrDeclined] or [ErrCancelled] where the person said no, and where there
-// is no answer yet. An answer that fits the form and not its Go field, such as a number out of the
-// type's range, is a [*PayloadError]; nothing wraps around. As everywhere in Go, a float is the
-// nearest one to the number that was given.
+// is no answer yet. As everywhere in Go, a float is the nearest one to the number that was given.
+//
+// What was answered is held to what T says today, whatever was asked: a question with a Key can
+// have been recorded by a release in which T was another struct, and Schema can have been changed.
+// What does not fit is a [*PayloadError] with the path of the field; nothing wraps around, and no
+// field is left out. Content has the answer then, too.
 func (f *FormOf[T]) Value() (T, error) {
 	var value, none T
 	switch f.Action {
@@ -69,15 +72,30 @@ func (f *FormOf[T]) Value() (T, error) {
 	default:
 		return none, errNotAccepted
 	}
-	err := json.Unmarshal(f.Content, &value)
-	if err == nil {
-		return value, nil
+	if err := holds(reflect.TypeFor[T](), f.Content); err != nil {
+		return none, err
 	}
-	e := &PayloadError{TypeForm, contentPath, "does not fit " + reflect.TypeFor[T]().String()}
-	if at, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		e.Path, e.Reason = memberPath(contentPath, at.Field), "does not fit a field of type "+at.Type.String()
+	if err := json.Unmarshal(f.Content, &value); err != nil {
+		return none, &privateError{&PayloadError{TypeForm, contentPath, "cannot be read"}, err}
 	}
-	return none, &privateError{e, err}
+	return value, nil
+}
+
+// holds checks content against what the struct says of itself.
+func holds(t reflect.Type, content json.RawMessage) error {
+	schema, err := deriveForm(t)
+	if err != nil {
+		return err
+	}
+	profile, err := readProfile(schema)
+	if err != nil {
+		return err
+	}
+	canonical, err := canonicalForm(content)
+	if err != nil {
+		return misread(err)
+	}
+	return profile.check(canonical)
 }
 
 // Unwrap returns the form as a [*FormInterrupt], for errors.As.

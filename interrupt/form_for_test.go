@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-go/parley/internal/resume"
 	"github.com/parley-go/parley/interrupt"
 )
 
@@ -321,6 +322,96 @@ func TestFormOfValue(t *testing.T) {
 		}
 		if _, err := form.Value(); !errors.Is(err, want) {
 			t.Errorf("%s: %v", payload, err)
+		}
+	}
+}
+
+// R2, R15: a question with a key is answered in the form in which it was recorded. Where T is
+// another struct by now, the answer is held to T: it is a value that T's own form would take, or
+// the error has the place.
+func TestFormOfValueOfAnOlderStruct(t *testing.T) {
+	type then struct {
+		Count int    `json:"count"`
+		Env   string `json:"env,omitempty"`
+		Gone  string `json:"gone,omitempty"`
+		Text  string `json:"text,omitempty"`
+	}
+	type now struct {
+		Count int    `json:"count" maximum:"10"`
+		Env   string `json:"env,omitempty" enum:"dev,prod"`
+		Text  string `json:"text,omitempty" minLength:"2"`
+		New   *bool  `json:"new"`
+	}
+	type strict struct {
+		Count int  `json:"count"`
+		Sure  bool `json:"sure"`
+	}
+	for _, test := range []struct {
+		content string
+		want    now
+		path    string
+	}{
+		{`{"count":10,"env":"dev","text":"ab"}`, now{Count: 10, Env: "dev", Text: "ab"}, ""},
+		{`{"count":11}`, now{}, "/content/count"},
+		{`{"count":1,"env":"test"}`, now{}, "/content/env"},
+		{`{"count":1,"text":"a"}`, now{}, "/content/text"},
+		{`{"count":1,"gone":"a"}`, now{}, "/content/gone"},
+	} {
+		answered, err := askRecorded[now](t, interrupt.FormFor[then]("old"), test.content)
+		if err != nil {
+			t.Fatalf("%s: %v", test.content, err)
+		}
+		value, err := answered.Value()
+		var e *interrupt.PayloadError
+		if test.path == "" && err != nil || test.path != "" && (!errors.As(err, &e) || e.Path != test.path) {
+			t.Errorf("%s: want %q, have %v", test.content, test.path, err)
+		}
+		if diff := cmp.Diff(test.want, value); diff != "" {
+			t.Errorf("%s (-want +have):\n%s", test.content, diff)
+		}
+	}
+	answered, err := askRecorded[strict](t, interrupt.FormFor[then]("old"), `{"count":1}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e *interrupt.PayloadError
+	if value, err := answered.Value(); !errors.As(err, &e) || e.Path != "/content/sure" {
+		t.Errorf("a field that was not asked for is %+v, %v", value, err)
+	}
+}
+
+// askRecorded asks for a T where the recorded question is another one with the same key.
+func askRecorded[T any](t *testing.T, recorded interrupt.Interrupt, content string) (*interrupt.FormOf[T], error) {
+	t.Helper()
+	body, err := recorded.Serialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := resume.With(t.Context(), &resume.Run{Attempt: 1, Questions: []resume.Question{
+		{ID: "q", Type: recorded.TypeName(), Key: "k", Body: body, Payload: []byte(`{"action":"accept","content":` + content + `}`)},
+	}})
+	form := interrupt.FormFor[T]("new")
+	form.Key = "k"
+	return interrupt.Ask(ctx, form)
+}
+
+// R16: where an answer does not fit its Go field after all, the error has the field's path.
+func TestFormOfValueHasThePath(t *testing.T) {
+	for content, path := range map[string]string{
+		`{"at":"2016-12-31T23:59:60Z"}`: "/content/at",
+		`{"a.b":1}`:                     "/content/a.b",
+		`{"at":`:                        "/content/at",
+		`[]`:                            "/content",
+	} {
+		form := interrupt.FormFor[struct {
+			At  time.Time `json:"at,omitzero"`
+			Dot bool      `json:"a.b,omitempty"`
+		}]("m")
+		form.Action, form.Content = interrupt.ActionAccept, json.RawMessage(content)
+		_, err := form.Value()
+		var e *interrupt.PayloadError
+		if !errors.As(err, &e) || e.Path != path {
+			t.Errorf("%s: want %s, have %v", content, path, err)
 		}
 	}
 }
