@@ -52,7 +52,7 @@ test-examples: ## vet, lint and test the examples that are modules of their own
 	done
 
 .PHONY: check
-check: lint modules test-examples test ## everything that CI checks
+check: lint modules test-examples schedules test ## everything that CI checks
 
 # How often `make power` cuts the power in each of its tests. They are part of `make test` as well, with a few cuts each,
 # and are skipped there where this takes what the machine has not: Linux, root, loop devices, mkfs.ext4 (and mkfs.xfs).
@@ -103,6 +103,11 @@ bench-peers: ## beside LangGraph JS and eino, in one run; npm installs the forme
 # How many schedules `make soak` simulates, and from which seed on: another one each time.
 SCHEDULES ?= 100000
 FROM ?= $(shell date +%s)
+
+# The race detector makes the simulation many times slower, so that `make test` with it plays few seeds.
+.PHONY: schedules
+schedules: ## the deterministic simulation of gates, its ordinary 2000 seeds, without the race detector
+	go test ./gate -run '^TestSimulation$$' -count 1
 
 .PHONY: soak
 soak: ## the deterministic simulation of gates, SCHEDULES (100000) seeds from FROM (now) on
