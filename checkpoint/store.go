@@ -183,9 +183,18 @@ type Member interface {
 	// before the latest [Batch.Time] that was committed, so that a clock that steps back revives
 	// nothing.
 	Now(local time.Time) time.Time
-	// Leave ends the membership: its claims are dead from then on. It writes nothing. Leaving twice
-	// is fine.
+	// Leave ends the membership: its claims are dead from then on. It writes no record. Leaving
+	// twice is fine.
 	Leave() error
+}
+
+// A Lapser is a Member that can end without Leave, since its store lost touch with it: one in
+// another process.
+type Lapser interface {
+	// Lapsed returns a channel that is closed when the membership has ended so: its claims are dead,
+	// or will be before anybody is told so, and it does not come back. Whoever wants to go on joins
+	// anew.
+	Lapsed() <-chan struct{}
 }
 
 // A Watcher is a Store that can tell when a record may have changed. It is a hint, never the truth:

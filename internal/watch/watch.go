@@ -50,3 +50,13 @@ func (h *Hub) Changed(id checkpoint.ID) {
 		delete(h.waiting, id)
 	}
 }
+
+// ChangedAll wakes everybody.
+func (h *Hub) ChangedAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, w := range h.waiting {
+		close(w.changed)
+	}
+	clear(h.waiting)
+}

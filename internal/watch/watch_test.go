@@ -90,3 +90,22 @@ func TestTogether(t *testing.T) {
 	}
 	group.Wait()
 }
+
+func TestChangedAll(t *testing.T) {
+	var hub watch.Hub
+	hub.ChangedAll() // nobody waits
+	first, stopFirst := hub.Watch(one)
+	second, stopSecond := hub.Watch(two)
+	hub.ChangedAll()
+	if !woken(first) || !woken(second) {
+		t.Errorf("woken: %v, %v, want both", woken(first), woken(second))
+	}
+	again, stopAgain := hub.Watch(one)
+	stopFirst()
+	stopSecond()
+	hub.Changed(one)
+	if !woken(again) {
+		t.Error("not woken by the next change")
+	}
+	stopAgain()
+}

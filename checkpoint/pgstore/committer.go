@@ -1,0 +1,213 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/parley-go/parley/checkpoint"
+)
+
+// commitAll is the committer: it takes what is in the queue as one group, and what comes meanwhile
+// as the next. So the groups are the larger, the slower the server, and there is no timer.
+func (s *Store) commitAll() {
+	defer close(s.drained)
+	var later []*request // did not fit into the group before
+	lazy := false        // the last group was
+	for {
+		g := newGroup()
+		later = takeIn(g, later)
+		if len(g.requests) == 0 {
+			select {
+			case r := <-s.queue:
+				g.add(r)
+			case <-s.closing:
+				select {
+				case r := <-s.queue: // it came before the end
+					g.add(r)
+				default:
+					s.settle(lazy)
+					return
+				}
+			}
+		}
+		for more := true; more && len(later) < maxGroup; {
+			select {
+			case r := <-s.queue:
+				if !g.add(r) {
+					later = append(later, r)
+				}
+			default:
+				more = false
+			}
+		}
+		if batches := g.claim(); len(batches) > 0 {
+			s.commitGroup(g, batches)
+			lazy = g.lazy()
+		}
+	}
+}
+
+func takeIn(g *group, requests []*request) (later []*request) {
+	for _, r := range requests {
+		if !g.add(r) {
+			later = append(later, r)
+		}
+	}
+	return later
+}
+
+// settle makes durable what lazy groups committed: a commit that is waited for takes along all that
+// came before it.
+func (s *Store) settle(lazy bool) {
+	if !lazy {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, s.opts.Timeout)
+	defer cancel()
+	if _, err := s.pool.Exec(ctx, s.sql.flush); err != nil {
+		s.log.Warn("the last marks may be lost", "error", err)
+	}
+}
+
+// commitGroup commits the batches and answers their callers.
+func (s *Store) commitGroup(g *group, batches []*checkpoint.Batch) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.opts.Timeout)
+	defer cancel()
+	verdicts := make([]error, len(batches))
+	err := s.trying(ctx, func(conn *pgxpool.Conn) error { return s.transact(ctx, conn, batches, verdicts) })
+	for i, r := range g.requests {
+		answer := verdicts[i]
+		if err != nil {
+			answer = fmt.Errorf("commit: %w", err)
+		}
+		if answer == nil {
+			s.changed(r.batch)
+		}
+		r.done <- answer
+	}
+}
+
+// trying makes a request that writes, and makes it again only where the server executed nothing of
+// it.
+func (s *Store) trying(ctx context.Context, request func(conn *pgxpool.Conn) error) error {
+	var err error
+	for range maxTries {
+		var conn *pgxpool.Conn
+		if conn, err = s.pool.Acquire(ctx); err != nil {
+			err = explain(ctx, err)
+		} else {
+			err = request(conn)
+			again := pgconn.SafeToRetry(err)
+			switch state(err) {
+			case serialization, deadlock:
+				again = true
+			case readOnlyServer: // after a failover: the connections are to the former primary
+				s.pool.Reset()
+				again = true
+			}
+			conn.Release()
+			err = explain(ctx, err)
+			if !again {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// transact commits what of the batches nothing speaks against, and says of each other one what
+// does. It supposes that there is nothing; where that was wrong the transaction was aborted, and it
+// looks before it writes.
+func (s *Store) transact(ctx context.Context, conn *pgxpool.Conn, batches []*checkpoint.Batch, verdicts []error) error {
+	clear(verdicts)
+	err := s.suppose(ctx, conn, batches)
+	if err == nil || !refused(err) {
+		return err
+	}
+	if err := rollback(ctx, conn); err != nil {
+		return err
+	}
+	for range maxTries {
+		clear(verdicts)
+		err = s.judgeAndWrite(ctx, conn, batches, verdicts)
+		if err == nil || !refused(err) {
+			return err
+		}
+		// An owner's time was over between the look and the write.
+		if err := rollback(ctx, conn); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// refused reports whether what a statement expected was not so.
+func refused(err error) bool {
+	code := state(err)
+	return code == divisionByZero || code == uniqueViolation
+}
+
+func rollback(ctx context.Context, conn *pgxpool.Conn) error {
+	if conn.Conn().PgConn().TxStatus() == 'I' {
+		return nil
+	}
+	_, err := conn.Exec(ctx, "ROLLBACK")
+	return err
+}
+
+// suppose writes all of the batches in one round trip, or none.
+func (s *Store) suppose(ctx context.Context, conn *pgxpool.Conn, batches []*checkpoint.Batch) error {
+	w := s.newWriting(batches)
+	w.sql.Queue("BEGIN ISOLATION LEVEL READ COMMITTED")
+	w.queue(nil)
+	return s.send(ctx, conn, w)
+}
+
+// judgeAndWrite takes the lock that puts all commits in one order, looks at what is stored, and
+// writes the batches that nothing speaks against.
+func (s *Store) judgeAndWrite(ctx context.Context, conn *pgxpool.Conn, batches []*checkpoint.Batch, verdicts []error) error {
+	found, err := s.look(ctx, conn, batches)
+	if err != nil {
+		return err
+	}
+	var good []*checkpoint.Batch
+	for i, b := range batches {
+		if verdicts[i] = found.judge(b); verdicts[i] == nil {
+			good = append(good, b)
+		}
+	}
+	if len(good) == 0 {
+		return rollback(ctx, conn)
+	}
+	w := s.newWriting(good)
+	w.queue(found.released(good))
+	return s.send(ctx, conn, w)
+}
+
+// send sends the statements of a transaction and its end.
+func (s *Store) send(ctx context.Context, conn *pgxpool.Conn, w *writing) error {
+	pg := conn.Conn().PgConn()
+	delete(pg.CustomData(), warned)
+	ended := ""
+	w.sql.Queue("COMMIT").Exec(func(tag pgconn.CommandTag) error { ended = tag.String(); return nil })
+	if err := conn.SendBatch(ctx, &w.sql).Close(); err != nil {
+		return err
+	}
+	s.raiseFloor(w.floor)
+	switch {
+	case ended != "COMMIT":
+		return &ServerError{Broken, fmt.Errorf("COMMIT was answered with %q", ended)}
+	case pg.CustomData()[warned] != nil:
+		return &ServerError{Unsafe, fmt.Errorf("committed with a warning: %v", pg.CustomData()[warned])}
+	case w.unsafe:
+		return &ServerError{Unsafe, errors.New("synchronous_commit is off by now")}
+	}
+	return nil
+}

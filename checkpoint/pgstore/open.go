@@ -1,0 +1,126 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// minServer is the oldest server, as server_version_num counts.
+const minServer = 130000
+
+// Open opens the store that is in a database of PostgreSQL, where [Migrate] has made its tables.
+// The URL is a connection string of pgx; the user it names needs to read and write the tables of
+// the schema, and nothing else. The error matches [*ServerError]: Unreachable, TooOld, Standby,
+// Unsafe (fsync, full_page_writes or synchronous_commit is off), Unmigrated, Newer or Denied.
+func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err) // pgx leaves a password out of it
+	}
+	o.configure(config)
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", explain(ctx, err))
+	}
+	s := newStore(pool, &o)
+	if err := s.check(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("open store: %w", explain(ctx, err))
+	}
+	if err := s.listen(url); err != nil {
+		s.cancel()
+		pool.Close()
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	s.running.Go(s.live)
+	if !o.ReadOnly {
+		s.running.Go(s.commitAll)
+	}
+	return s, nil
+}
+
+func newStore(pool *pgxpool.Pool, o *Options) *Store {
+	s := &Store{
+		opts: o, pool: pool, sql: newStatements(o.Schema), log: o.Logger,
+		queue: make(chan *request, maxGroup), closing: make(chan struct{}), drained: make(chan struct{}),
+		left: make(map[string]bool),
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.close = sync.OnceValue(s.shutdown)
+	return s
+}
+
+// configure puts the options into what pgx opens connections with.
+func (o *Options) configure(config *pgxpool.Config) {
+	config.MaxConns = int32(o.Connections)
+	config.ConnConfig.OnNotice = noteWarning
+	if o.Pooler {
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+		return // a pooler passes on no settings of a session
+	}
+	timeout := strconv.FormatInt(o.Timeout.Milliseconds(), 10)
+	for name, value := range map[string]string{
+		"application_name":  "parley",
+		"statement_timeout": timeout, "lock_timeout": timeout, "idle_in_transaction_session_timeout": timeout,
+		// A machine that vanishes in the middle of a commit holds the others up until its connection is given up.
+		"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
+	} {
+		if _, set := config.ConnConfig.RuntimeParams[name]; !set {
+			config.ConnConfig.RuntimeParams[name] = value
+		}
+	}
+}
+
+// warned is where a connection keeps the last warning of the server.
+const warned = "parley.warned"
+
+// noteWarning keeps a warning for the commit that it is about: that a wait for a synchronous
+// standby was broken off comes as one, with a commit that succeeds.
+func noteWarning(c *pgconn.PgConn, n *pgconn.Notice) {
+	if n.SeverityUnlocalized == "WARNING" {
+		c.CustomData()[warned] = n.Message
+	}
+}
+
+// check refuses a server that would not keep the store's promises.
+func (s *Store) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	defer cancel()
+	var server int
+	var fsync, pages, commit, readOnly string
+	var standby bool
+	err := s.pool.QueryRow(ctx, s.sql.checks).Scan(&server, &fsync, &pages, &commit, &standby, &readOnly)
+	switch {
+	case err != nil:
+		return err
+	case server < minServer:
+		return &ServerError{TooOld, fmt.Errorf("server_version_num %d, want %d or more", server, minServer)}
+	case standby:
+		return &ServerError{Standby, errors.New("it is a standby, which sees what was committed only later")}
+	case readOnly == "on" && !s.opts.ReadOnly:
+		return &ServerError{Standby, errors.New("default_transaction_read_only is on")}
+	case fsync == "off", pages == "off", commit == "off":
+		return &ServerError{Unsafe, fmt.Errorf("fsync %s, full_page_writes %s, synchronous_commit %s", fsync, pages, commit)}
+	}
+	var have int
+	switch err := s.pool.QueryRow(ctx, s.sql.format).Scan(&have); {
+	case err != nil:
+		return err
+	case have > version:
+		return newer(have)
+	case have < version:
+		return &ServerError{Unmigrated, fmt.Errorf("version %d, want %d", have, version)}
+	}
+	return s.start(ctx)
+}

@@ -1,0 +1,145 @@
+package pgstore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// A process is what the owners that joined here are alive by: one row, which is written a few times
+// in each Options.Lapse. Once it lapsed it never lives again; the store makes another one.
+type process struct {
+	id     string
+	until  time.Time     // by this machine's monotonic clock, never later than the server has it
+	lapsed chan struct{} // closed when it lapsed
+}
+
+// start makes the first process.
+func (s *Store) start(ctx context.Context) error {
+	if s.opts.ReadOnly {
+		return s.askTime(ctx)
+	}
+	return s.startProcess(ctx)
+}
+
+func (s *Store) askTime(ctx context.Context) error {
+	var now int64
+	if err := s.pool.QueryRow(ctx, s.sql.time).Scan(&now); err != nil {
+		return err
+	}
+	s.tell(now)
+	return nil
+}
+
+func (s *Store) startProcess(ctx context.Context) error {
+	p := &process{id: rand.Text(), until: time.Now().Add(s.opts.Lapse), lapsed: make(chan struct{})}
+	if _, err := s.pool.Exec(ctx, s.sql.bury); err != nil {
+		return err
+	}
+	var now int64
+	if err := s.pool.QueryRow(ctx, s.sql.joinProcess, p.id, s.opts.Lapse.Microseconds()).Scan(&now); err != nil {
+		return err
+	}
+	s.tell(now)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.process = p
+	return nil
+}
+
+// retry is how soon a sign of life is given again that did not get through.
+const retry = 100 * time.Millisecond
+
+// live gives the signs of life until the store is closed.
+func (s *Store) live() {
+	for pause := s.opts.Lapse / 5; ; {
+		select {
+		case <-time.After(pause):
+		case <-s.ctx.Done():
+			return
+		}
+		pause = s.opts.Lapse / 5
+		if err := s.beat(); err != nil && s.ctx.Err() == nil {
+			s.log.Warn("no sign of life given", "error", explain(s.ctx, err))
+			pause = min(pause, retry)
+		}
+	}
+}
+
+// beat gives one sign of life, and writes down who left.
+func (s *Store) beat() error {
+	ctx, cancel := context.WithTimeout(s.ctx, s.opts.Timeout)
+	defer cancel()
+	if s.opts.ReadOnly {
+		return s.askTime(ctx)
+	}
+	s.mu.Lock()
+	p := s.process
+	s.mu.Unlock()
+	if p == nil {
+		return s.startProcess(ctx)
+	}
+	ctx, cancelBeat := context.WithDeadline(ctx, p.until)
+	defer cancelBeat()
+	until := time.Now().Add(s.opts.Lapse)
+	var now int64
+	err := s.pool.QueryRow(ctx, s.sql.beat, p.id, s.opts.Lapse.Microseconds()).Scan(&now)
+	switch {
+	case err == nil:
+		s.tell(now)
+		p.until = until
+		return s.writeLeft(ctx)
+	case errors.Is(err, pgx.ErrNoRows), !time.Now().Before(p.until):
+		s.lapse(p)
+	}
+	return err
+}
+
+// lapse ends the memberships of a process.
+func (s *Store) lapse(p *process) {
+	s.log.Warn("this process is not counted alive any more: its claims are given up")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.process = nil
+	close(p.lapsed)
+}
+
+// writeLeft deletes the owners that left while the server could not be told.
+func (s *Store) writeLeft(ctx context.Context) error {
+	s.mu.Lock()
+	var owners [][]byte
+	for owner := range s.left {
+		owners = append(owners, []byte(owner))
+	}
+	s.mu.Unlock()
+	if len(owners) == 0 {
+		return nil
+	}
+	if _, err := s.pool.Exec(ctx, s.sql.leave, owners); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, owner := range owners {
+		delete(s.left, string(owner))
+	}
+	return nil
+}
+
+// endProcess ends the memberships of a store that is closed, so that nobody has to wait for them.
+func (s *Store) endProcess() error {
+	s.mu.Lock()
+	p := s.process
+	s.process = nil
+	s.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeout)
+	defer cancel()
+	_, err := s.pool.Exec(ctx, s.sql.end, p.id)
+	return explain(ctx, err)
+}

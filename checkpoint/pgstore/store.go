@@ -1,0 +1,173 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/internal/watch"
+)
+
+var (
+	_ checkpoint.Store   = (*Store)(nil)
+	_ checkpoint.Watcher = (*Store)(nil)
+)
+
+// maxTries bounds how often a request is made again of which nothing was executed.
+const maxTries = 4
+
+// A Store is one process's way to a store in a database of PostgreSQL. It is safe for concurrent
+// use. Make one with [Open]; the caller closes it.
+//
+// Errors of the server, and of the way to it, are [*ServerError]s. Connections that were lost are
+// opened anew, also after a restart or a failover of the server.
+type Store struct {
+	opts *Options
+	pool *pgxpool.Pool
+	sql  statements
+	log  *slog.Logger
+	hub  watch.Hub
+
+	ctx     context.Context // of what the store does on its own: it ends after the last commit
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	queue   chan *request // to the committer
+	closing chan struct{} // closed when no more commits are taken
+	drained chan struct{} // closed when the committer has ended
+	close   func() error  // runs once
+
+	mu      sync.Mutex // guards what follows
+	closed  bool
+	floor   time.Time // the latest time that was seen to be committed
+	clock   clock
+	process *process        // what the owners of this store are alive by; nil: the last one lapsed
+	left    map[string]bool // the owners that left, until that is written
+	joined  uint64          // how many ever joined
+}
+
+// Close finishes the commits under way, makes lazy ones durable, ends the memberships, and closes
+// all connections. Closing twice is fine.
+func (s *Store) Close() error { return s.close() }
+
+func (s *Store) shutdown() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	close(s.closing)
+	if !s.opts.ReadOnly {
+		<-s.drained
+	}
+	s.cancel()
+	s.running.Wait()
+	err := s.endProcess()
+	s.pool.Close()
+	if err != nil {
+		return fmt.Errorf("close store: %w", err)
+	}
+	return nil
+}
+
+// ready returns an error where ctx has ended or the store is closed.
+func (s *Store) ready(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	return nil
+}
+
+// read makes a request that changes nothing, again where a connection turns out to be lost.
+func (s *Store) read(ctx context.Context, request func(ctx context.Context, pool *pgxpool.Pool) error) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	defer cancel()
+	var err error
+	for range maxTries {
+		err = explain(ctx, request(bounded, s.pool))
+		var server *ServerError
+		if !errors.As(err, &server) || server.Reason != Unreachable && server.Reason != Aborted || bounded.Err() != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// Load implements [checkpoint.Store].
+func (s *Store) Load(ctx context.Context, id checkpoint.ID) (checkpoint.Record, error) {
+	r, err := s.one(ctx, s.sql.load, id[:])
+	if err != nil {
+		return checkpoint.Record{}, fmt.Errorf("load record %s: %w", id, err)
+	}
+	return r, nil
+}
+
+// Find implements [checkpoint.Store].
+func (s *Store) Find(ctx context.Context, start checkpoint.Hash) (checkpoint.Record, error) {
+	r, err := s.one(ctx, s.sql.find, start[:]) // the zero hash is nobody's: it is not stored
+	if err != nil {
+		return checkpoint.Record{}, fmt.Errorf("find record by start hash: %w", err)
+	}
+	return r, nil
+}
+
+func (s *Store) one(ctx context.Context, sql string, key []byte) (r checkpoint.Record, err error) {
+	var floor int64
+	err = s.read(ctx, func(ctx context.Context, pool *pgxpool.Pool) (err error) {
+		r, err = scanRecord(pool.QueryRow(ctx, sql, key), &floor)
+		return err
+	})
+	if err == nil {
+		s.raiseFloor(floor)
+	}
+	return r, err
+}
+
+// scanRecord reads the columns of a record, and what comes after them.
+func scanRecord(row pgx.Row, more ...any) (checkpoint.Record, error) {
+	var r checkpoint.Record
+	var id, scope, start, owner []byte
+	var status int16
+	var revision, due, epoch, attempt int64
+	to := append([]any{&id, &revision, &status, &scope, &start, &due, &owner, &epoch, &attempt, &r.Data}, more...)
+	if err := row.Scan(to...); err != nil {
+		return r, err
+	}
+	if len(id) != len(r.ID) || len(scope) != len(r.Scope) || start != nil && len(start) != len(r.Start) {
+		return r, &ServerError{Broken, fmt.Errorf("record %x has a key of another length", id)}
+	}
+	copy(r.ID[:], id)
+	copy(r.Scope[:], scope)
+	copy(r.Start[:], start)
+	r.Revision, r.Status = uint64(revision), checkpoint.Status(status)
+	r.Claim = checkpoint.Claim{Owner: string(owner), Epoch: uint64(epoch), Attempt: uint32(attempt)}
+	if due > 0 {
+		r.Due = time.UnixMilli(due).UTC()
+	}
+	return r, nil
+}
+
+// raiseFloor takes note of the latest time that was committed.
+func (s *Store) raiseFloor(nanoseconds int64) {
+	if nanoseconds <= 0 {
+		return
+	}
+	floor := time.Unix(0, nanoseconds).UTC()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if floor.After(s.floor) {
+		s.floor = floor
+	}
+}
