@@ -19,45 +19,44 @@ func (s *Store) commitAll() {
 	lazy := false        // the last group was
 	for {
 		g := newGroup()
-		later = takeIn(g, later)
-		if len(g.requests) == 0 {
+		for _, r := range later {
+			g.add(r)
+		}
+		if len(later) == 0 {
+			r := s.next()
+			if r == nil {
+				s.settle(lazy)
+				return
+			}
+			g.add(r)
+		}
+		for more := true; more && len(g.later) < maxGroup; {
 			select {
 			case r := <-s.queue:
 				g.add(r)
-			case <-s.closing:
-				select {
-				case r := <-s.queue: // it came before the end
-					g.add(r)
-				default:
-					s.settle(lazy)
-					return
-				}
-			}
-		}
-		for more := true; more && len(later) < maxGroup; {
-			select {
-			case r := <-s.queue:
-				if !g.add(r) {
-					later = append(later, r)
-				}
 			default:
 				more = false
 			}
 		}
-		if batches := g.claim(); len(batches) > 0 {
-			s.commitGroup(g, batches)
-			lazy = g.lazy()
-		}
+		s.commitGroup(g)
+		lazy = g.lazy()
+		later = g.later
 	}
 }
 
-func takeIn(g *group, requests []*request) (later []*request) {
-	for _, r := range requests {
-		if !g.add(r) {
-			later = append(later, r)
-		}
+// next waits for a request; nil: the store is closed, and there are no more.
+func (s *Store) next() *request {
+	select {
+	case r := <-s.queue:
+		return r
+	case <-s.closing:
 	}
-	return later
+	select { // it came before the end
+	case r := <-s.queue:
+		return r
+	default:
+		return nil
+	}
 }
 
 // settle makes durable what lazy groups committed: a commit that is waited for takes along all that
@@ -73,8 +72,14 @@ func (s *Store) settle(lazy bool) {
 	}
 }
 
-// commitGroup commits the batches and answers their callers.
-func (s *Store) commitGroup(g *group, batches []*checkpoint.Batch) {
+// commitGroup commits the group and answers the callers.
+func (s *Store) commitGroup(g *group) {
+	batches := g.claim()
+	applied := make(map[*request]bool)
+	defer g.settle(applied)
+	if len(batches) == 0 {
+		return
+	}
 	ctx, cancel := context.WithTimeout(s.ctx, s.opts.Timeout)
 	defer cancel()
 	verdicts := make([]error, len(batches))
@@ -85,6 +90,7 @@ func (s *Store) commitGroup(g *group, batches []*checkpoint.Batch) {
 			answer = fmt.Errorf("commit: %w", err)
 		}
 		if answer == nil {
+			applied[r] = true
 			s.changed(r.batch)
 		}
 		r.done <- answer
