@@ -3,6 +3,7 @@ package pgstore_test
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -40,10 +41,13 @@ func TestContract(t *testing.T) {
 func migrated(t testing.TB, url string) string {
 	t.Helper()
 	schema := pgtest.Schema()
-	if err := pgstore.Migrate(context.Background(), url, &pgstore.Options{Schema: schema}); err != nil {
+	// Tables of a test need not survive a crash of the server, and are made faster then.
+	if err := pgstore.Migrate(context.Background(), url+"&synchronous_commit=off", &pgstore.Options{Schema: schema}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { execute(t, url, "DROP SCHEMA "+schema+" CASCADE") })
+	if os.Getenv("PARLEY_TEST_POSTGRES") != "" { // else all of the server goes
+		t.Cleanup(func() { execute(t, url, "DROP SCHEMA "+schema+" CASCADE") })
+	}
 	return schema
 }
 
