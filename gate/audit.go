@@ -10,7 +10,10 @@ import (
 
 // An origin is what brought a transition about: a face, and the scope of its request where that is
 // the interaction's.
-type origin struct{ face, scope string }
+type origin struct {
+	face, scope string
+	owner       string // under which the request began; empty: the present one
+}
 
 // sweeping is the origin of what a sweep finds.
 var sweeping = origin{}

@@ -111,7 +111,7 @@ func (f *Face) Revoke(ctx context.Context, scope string, id checkpoint.ID) error
 	if err != nil {
 		return err
 	}
-	return restarting(func() error { return f.gate.revoke(ctx, origin{f.name, scope}, hash, id) })
+	return restarting(func() error { return f.gate.revoke(ctx, origin{face: f.name, scope: scope}, hash, id) })
 }
 
 func (g *Gate) revoke(ctx context.Context, from origin, scope checkpoint.Hash, id checkpoint.ID) error {

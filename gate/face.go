@@ -72,11 +72,16 @@ func (f *Face) enter(ctx context.Context) (_ context.Context, done func(), err e
 		cancel()
 		return ctx, nil, closing()
 	}
-	return ctx, func() {
+	done = func() {
 		f.intake.leave(v)
 		f.gate.intake.leave(v)
 		cancel()
-	}, nil
+	}
+	if err := f.gate.member.renew(ctx); err != nil {
+		done()
+		return ctx, nil, unavailable(err)
+	}
+	return ctx, done, nil
 }
 
 func closing() *Error { return fail(ErrUnavailable, "shutting down") }

@@ -21,7 +21,7 @@ type Gate struct {
 
 	opts   *Options
 	store  checkpoint.Store
-	member checkpoint.Member
+	member *membership
 	ledger [16]byte
 	index  macs   // under the key of index hashes; the ledger's own, so that it outlives every ring
 	vault  *vault // nil: the ledger is in plain text
@@ -94,7 +94,8 @@ func (g *Gate) join(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("read ledger %x: %w", ledger.ID, err), member.Leave())
 	}
-	g.member, g.ledger, g.index, g.vault = member, ledger.ID, newMACs(index), vault.of(ledger.ID)
+	g.member = newMembership(g.store, ledger, member)
+	g.ledger, g.index, g.vault = ledger.ID, newMACs(index), vault.of(ledger.ID)
 	if ahead := g.now().Sub(g.opts.Now()); ahead > time.Minute {
 		g.log.WarnContext(ctx, "the store's time is ahead of this clock: deadlines are counted from it", "ahead", ahead)
 	}

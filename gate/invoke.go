@@ -142,7 +142,7 @@ func (r *request) remint(in *checkpoint.Interaction) (*checkpoint.Mint, error) {
 
 // arrival is what a claim for this request takes, made now.
 func (r *request) arrival(now time.Time) arrival {
-	return arrival{replay: r.tool.opts.Replay, owner: r.gate.member.Owner(), now: now, lookAgain: now.Add(r.patience())}
+	return arrival{replay: r.tool.opts.Replay, owner: r.owner, now: now, lookAgain: now.Add(r.patience())}
 }
 
 // patience is how long a sweep leaves a claim alone.

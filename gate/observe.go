@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -61,7 +62,7 @@ func (g *Gate) change(from origin, prev, next *checkpoint.Interaction) (*change,
 		return nil, err
 	}
 	c.batch = &checkpoint.Batch{
-		Time: next.Updated, Owner: g.member.Owner(),
+		Time: next.Updated, Owner: cmp.Or(from.owner, g.member.Owner()),
 		Puts:  []checkpoint.Put{{Record: record, Epoch: prev.Claim.Epoch}},
 		Audit: [][]byte{audit},
 	}

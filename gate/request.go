@@ -25,12 +25,13 @@ type request struct {
 
 	// room is what the request has reserved, from when a handler is to run; reports takes the
 	// progress of its latest run.
+	owner   string // of its claims
 	room    *reservation
 	reports *reports
 }
 
 // origin is what the audit trail keeps of where the request came from.
-func (r *request) origin() origin { return origin{r.name, r.call.Scope} }
+func (r *request) origin() origin { return origin{r.name, r.call.Scope, r.owner} }
 
 // admit makes checks 1 to 3.
 func (f *Face) admit(ctx context.Context, call Call) (*request, error) {
@@ -41,7 +42,7 @@ func (f *Face) admit(ctx context.Context, call Call) (*request, error) {
 	if err := g.granted(ctx, call); err != nil {
 		return nil, err
 	}
-	r := &request{Face: f, call: call, tool: g.tools[call.Tool]}
+	r := &request{Face: f, call: call, tool: g.tools[call.Tool], owner: g.member.Owner()}
 	if r.tool == nil && call.Token != "" {
 		return nil, r.invalid(ctx, "tool", checkpoint.ID{})
 	}

@@ -56,6 +56,7 @@ func (r *request) handle(ctx context.Context, in *checkpoint.Interaction, recove
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer r.gate.member.guard(r.owner, cancel)() // H8
 	steps := &steps{request: r, lose: cancel, recovery: recovery, in: in}
 	run := r.resume(in, recovery)
 	run.Steps = steps

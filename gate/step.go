@@ -245,7 +245,7 @@ func (s *steps) commit(
 		v, err = g.create(ctx, s.origin(), in, next, row)
 		return next, v, err
 	}
-	batch := &checkpoint.Batch{Time: now, Owner: g.member.Owner(), Rows: rowPuts(row, in)}
+	batch := &checkpoint.Batch{Time: now, Owner: s.owner, Rows: rowPuts(row, in)}
 	ctx = context.WithoutCancel(ctx)
 	v, err = g.tryWrite(ctx, batch, conflict)
 	if v == unknown && result != nil {
