@@ -42,7 +42,7 @@ func migrated(t testing.TB, url string) string {
 	t.Helper()
 	schema := pgtest.Schema()
 	// Tables of a test need not survive a crash of the server, and are made faster then.
-	if err := pgstore.Migrate(context.Background(), url+"&synchronous_commit=off", &pgstore.Options{Schema: schema}); err != nil {
+	if err := pgstore.Migrate(context.Background(), with(t, url, "synchronous_commit", "off"), &pgstore.Options{Schema: schema}); err != nil {
 		t.Fatal(err)
 	}
 	if os.Getenv("PARLEY_TEST_POSTGRES") != "" { // else all of the server goes

@@ -1,0 +1,175 @@
+package pgstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/checkpoint/pgstore"
+	"github.com/parley-go/parley/internal/pgtest"
+)
+
+// R25: what was acknowledged is there after the server crashed, lazy batches included that came
+// before one that was waited for; the store goes on by itself when the server is back.
+func TestServerKilled(t *testing.T) {
+	server := pgtest.Private(t)
+	schema := migrated(t, server.URL())
+	s := open(t, server.URL(), &pgstore.Options{Schema: schema, Logger: quiet, Lapse: 3 * time.Second, Timeout: 2 * time.Second})
+	m := join(t, s)
+	for round := range 3 {
+		var acknowledged, writers sync.Map
+		var count atomic.Int32
+		var together sync.WaitGroup
+		for w := range 4 {
+			together.Go(func() {
+				for n := 0; ; n++ {
+					r := record(round<<24 | w<<16 | n)
+					lazy := puts(r)
+					lazy.Lazy = true
+					if s.Commit(context.Background(), lazy) != nil || s.Commit(context.Background(), puts(next(r))) != nil {
+						writers.Store(w, r.ID)
+						return
+					}
+					acknowledged.Store(r.ID, true)
+					count.Add(1)
+				}
+			})
+		}
+		eventually(t, "there are enough commits", func() bool { return count.Load() > 100 })
+		if err := server.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		together.Wait()
+		_, err := s.Load(t.Context(), idOf(1))
+		wantReason(t, err, pgstore.Unreachable)
+		if round == 2 {
+			wait(t, "a process that lost its server loses its claims", m.(checkpoint.Lapser).Lapsed())
+		}
+		if err := server.Restart(); err != nil {
+			t.Fatal(err)
+		}
+		acknowledged.Range(func(id, _ any) bool {
+			r, err := s.Load(t.Context(), id.(checkpoint.ID))
+			if err != nil || r.Revision != 2 {
+				t.Errorf("round %d: acknowledged record %s: revision %d, error %v", round, id, r.Revision, err)
+			}
+			return err == nil
+		})
+		commit(t, s, puts(record(round<<24|0xff<<16)))
+		t.Logf("round %d: %d pairs acknowledged", round, count.Load())
+	}
+	eventually(t, "it joins anew", func() bool {
+		_, _, err := s.Join(t.Context(), checkpoint.Ledger{})
+		return err == nil
+	})
+}
+
+// A proxy stands between a store and its server, and loses requests or answers when it is told to.
+type proxy struct {
+	net.Listener
+	to   string
+	lose atomic.Int32
+	open sync.WaitGroup
+}
+
+const (
+	nothing int32 = iota
+	requests
+	answers
+)
+
+func newProxy(t *testing.T, socket string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{Listener: l, to: socket}
+	p.open.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			p.open.Go(func() { p.carry(client) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		p.open.Wait()
+	})
+	return p
+}
+
+func (p *proxy) carry(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("unix", p.to)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	var both sync.WaitGroup
+	both.Go(func() { p.copy(server, client, requests) })
+	both.Go(func() { p.copy(client, server, answers) })
+	both.Wait()
+}
+
+// copy carries one direction, and breaks the connection off where what comes is to be lost.
+func (p *proxy) copy(to, from net.Conn, direction int32) {
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 && p.lose.CompareAndSwap(direction, nothing) {
+			err = io.EOF
+		} else if n > 0 {
+			_, err = to.Write(buffer[:n])
+		}
+		if err != nil {
+			to.Close()
+			from.Close()
+			return
+		}
+	}
+}
+
+// R25: a commit whose answer is lost is an error, and was applied; one whose request is lost is an
+// error too, and was not. Both are read back, and the store goes on.
+func TestLostCommit(t *testing.T) {
+	server := pgtest.Private(t)
+	schema := migrated(t, server.URL())
+	socket := server.URL()[strings.LastIndex(server.URL(), "=")+1:] + "/.s.PGSQL.5432"
+	p := newProxy(t, socket)
+	s := open(t, fmt.Sprintf("postgres://parley@%s/postgres", p.Addr()), &pgstore.Options{Schema: schema, Logger: quiet, Quiet: true, Lapse: time.Hour}) // no other request comes in between
+	commit(t, s, puts(record(1)))
+	commit(t, s, puts(next(record(1)))) // the statements are prepared
+	r := next(record(1))
+	for range 3 {
+		for _, lost := range []int32{requests, answers} {
+			r = next(r)
+			b := puts(r)
+			p.lose.Store(lost)
+			err := s.Commit(t.Context(), b)
+			wantReason(t, err, pgstore.Unreachable)
+			want := r.Revision - 1
+			if lost == answers {
+				want = r.Revision
+			}
+			eventually(t, "what became of it", func() bool { // the server may be at it still
+				got, err := s.Load(t.Context(), r.ID)
+				return err == nil && got.Revision == want
+			})
+			err = s.Commit(t.Context(), b) // the same again
+			if _, conflict := errors.AsType[*checkpoint.ConflictError](err); conflict != (lost == answers) || !conflict && err != nil {
+				t.Fatalf("the same again: %v", err)
+			}
+		}
+	}
+}
