@@ -34,6 +34,7 @@ const (
 	jsonSchemaFor = "github.com/google/jsonschema-go"
 	jsonV2        = "github.com/go-json-experiment/json"
 	jsontext      = "github.com/go-json-experiment/json/jsontext"
+	pgx           = "github.com/jackc/pgx/v5"
 	rapid         = "pgregory.net/rapid"
 )
 
@@ -45,6 +46,7 @@ var house = map[string]place{
 	"internal/canon":    {floor: 0, outside: []string{jsontext}},
 	"internal/crash":    {floor: 0},
 	"internal/durable":  {floor: 0},
+	"internal/pgtest":   {floor: 0},
 	"internal/powercut": {floor: 0, beside: []string{"internal/crash"}},
 	"internal/resume":   {floor: 0},
 	"internal/schema": {floor: 0, beside: []string{"internal/canon"},
@@ -56,6 +58,7 @@ var house = map[string]place{
 	"internal/watch":            {floor: 2, beside: []string{"checkpoint"}},
 	"checkpoint/memstore":       {floor: 2, beside: []string{"checkpoint", "internal/watch"}, outside: []string{btree}},
 	"checkpoint/boltstore":      {floor: 2, beside: []string{"checkpoint", "internal/watch"}, outside: []string{bbolt}},
+	"checkpoint/pgstore":        {floor: 2, beside: []string{"checkpoint", "internal/watch"}, outside: []string{pgx}},
 	"checkpoint/checkpointtest": {floor: 2, beside: []string{"checkpoint"}, outside: []string{goCmp, rapid}},
 
 	"gate":          {floor: 3, outside: []string{jsonV2}},

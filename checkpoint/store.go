@@ -191,9 +191,9 @@ type Member interface {
 // A Lapser is a Member that can end without Leave, since its store lost touch with it: one in
 // another process.
 type Lapser interface {
-	// Lapsed returns a channel that is closed when the membership has ended so: its claims are dead,
-	// or will be before anybody is told so, and it does not come back. Whoever wants to go on joins
-	// anew.
+	// Lapsed returns a channel that is closed when the membership has ended so: its claims are
+	// dead, or will be before anybody is told so, and it does not come back. Whoever wants to go on
+	// joins anew.
 	Lapsed() <-chan struct{}
 }
 

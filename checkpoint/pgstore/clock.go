@@ -11,12 +11,12 @@ type clock struct {
 
 func (c clock) now() time.Time { return c.server.Add(time.Since(c.at)) }
 
-// steppedBack is by how much the server's clock must be behind what is expected of it to be one that
-// was set back, or another server's, and no late answer.
+// steppedBack is by how much the server's clock must be behind what is expected of it to be one
+// that was set back, or another server's, and no late answer.
 const steppedBack = time.Second
 
-// tell takes note of the server's time, in microseconds since 1970. It does not go back over the time
-// that an answer took.
+// tell takes note of the server's time, in microseconds since 1970. It does not go back over the
+// time that an answer took.
 func (s *Store) tell(microseconds int64) {
 	told := clock{time.UnixMicro(microseconds).UTC(), time.Now()}
 	s.mu.Lock()

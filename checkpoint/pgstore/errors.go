@@ -45,7 +45,8 @@ func (e *ServerError) Error() string { return fmt.Sprintf("PostgreSQL: %s: %v", 
 // Unwrap returns what was found.
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// The states that the store tells apart: https://www.postgresql.org/docs/current/errcodes-appendix.html
+// The states that the store tells apart:
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
 const (
 	divisionByZero  = "22012" // how a statement of this package says that what it expects is not so
 	uniqueViolation = "23505"

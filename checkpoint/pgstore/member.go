@@ -117,8 +117,8 @@ func (m *member) Now(time.Time) time.Time { return m.store.now() }
 // Lapsed implements [checkpoint.Lapser].
 func (m *member) Lapsed() <-chan struct{} { return m.lapsed }
 
-// Leave implements [checkpoint.Member]. Where the server cannot be told now, its claims are dead for
-// other processes when it was, or when this process ends.
+// Leave implements [checkpoint.Member]. Where the server cannot be told now, its claims are dead
+// for other processes when it was, or when this process ends.
 func (m *member) Leave() error {
 	s := m.store
 	s.mu.Lock()

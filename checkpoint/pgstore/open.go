@@ -73,7 +73,8 @@ func (o *Options) configure(config *pgxpool.Config) {
 	for name, value := range map[string]string{
 		"application_name":  "parley",
 		"statement_timeout": timeout, "lock_timeout": timeout, "idle_in_transaction_session_timeout": timeout,
-		// A machine that vanishes in the middle of a commit holds the others up until its connection is given up.
+		// A machine that vanishes in the middle of a commit holds the others up until its
+		// connection is given up.
 		"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
 	} {
 		if _, set := config.ConnConfig.RuntimeParams[name]; !set {

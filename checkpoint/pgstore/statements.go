@@ -1,6 +1,11 @@
 package pgstore
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+
+	"github.com/parley-go/parley/checkpoint"
+)
 
 // statements are all that a store says to the server, but for migrations. Those that write end in
 // an expression that divides by zero where not all that they expect is so, which aborts the
@@ -56,18 +61,20 @@ func newStatements(schema string) statements {
 			pg_is_in_recovery(), current_setting('default_transaction_read_only')`,
 		format: `SELECT version FROM parley.format`,
 
-		// The floor comes with what is read, so that a deadline is never compared with an earlier time.
+		// The floor comes with what is read, so that a deadline is never compared with an earlier
+		// time.
 		load: `SELECT ` + columns + `, (SELECT floor FROM parley.head) FROM parley.record r WHERE r.id = $1`,
 		find: `SELECT ` + columns + `, (SELECT floor FROM parley.head) FROM parley.record r WHERE r.start = $1`,
 		byID: `SELECT ` + columns + ` FROM parley.record r WHERE r.id = ANY($1::bytea[])`,
-		// One look into the index for each status; only the records of the page are fetched.
+		// One look into the index for each status; only the records of the page are fetched, one by
+		// one: a plan that does not know the limit would go through all of them otherwise.
 		list: `SELECT ` + columns + ` FROM (
 				SELECT k.id FROM unnest($1::smallint[]) AS s(status), LATERAL (
 					SELECT i.scope, i.id FROM parley.record i
 					WHERE i.status = s.status AND (i.scope, i.id) > ($2::bytea, $3::bytea) AND i.scope <= $4::bytea
 					ORDER BY i.scope, i.id LIMIT $5
 				) k ORDER BY k.scope, k.id LIMIT $5
-			) page JOIN parley.record r ON r.id = page.id`,
+			) page, LATERAL (SELECT * FROM parley.record WHERE id = page.id LIMIT 1) r`,
 		due: `SELECT id, status, scope, due FROM parley.record
 			WHERE due > 0 AND due <= $1 AND (due, id) > ($2::bigint, $3::bytea) ORDER BY due, id LIMIT $4`,
 		rows: `SELECT name, data FROM (
@@ -114,15 +121,16 @@ func newStatements(schema string) statements {
 				DELETE FROM parley.record r USING want w WHERE r.id = w.id AND r.revision = w.revision
 				RETURNING r.id, r.scope, -` + active("r.status") + ` AS active, -` + size("r.data") + ` AS bytes
 			), gone_rows AS (
-				DELETE FROM parley.record_row k USING gone g WHERE k.id = g.id RETURNING g.scope, 0 AS active, -` + size("k.data") + ` AS bytes
+				DELETE FROM parley.record_row k USING gone g WHERE k.id = g.id
+				RETURNING g.scope, 0 AS active, -` + size("k.data") + ` AS bytes
 			), put AS (
 				SELECT scope, active, bytes FROM gone UNION ALL SELECT scope, active, bytes FROM gone_rows
 			)` + tally + all("gone", "$3"),
 		// A start hash that one record gives up and another takes must be free in between.
 		release: `UPDATE parley.record SET start = NULL WHERE id = ANY($1::bytea[])`,
 		update: `WITH want AS (
-				SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::smallint[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bytea[], $8::bigint[],
-					$9::bigint[], $10::bytea[], $11::bigint[])
+				SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::smallint[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bytea[],
+					$8::bigint[], $9::bigint[], $10::bytea[], $11::bigint[])
 				AS w(id, revision, status, scope, start, due, owner, epoch, attempt, data, expected)
 			), put AS (
 				UPDATE parley.record r SET revision = w.revision, status = w.status, start = w.start, due = w.due, owner = w.owner,
@@ -134,8 +142,8 @@ func newStatements(schema string) statements {
 			)` + tally + all("put", "$12"),
 		insert: `WITH put AS (
 				INSERT INTO parley.record AS r (id, revision, status, scope, start, due, owner, epoch, attempt, data)
-				SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::smallint[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bytea[], $8::bigint[],
-					$9::bigint[], $10::bytea[])
+				SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::smallint[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bytea[],
+					$8::bigint[], $9::bigint[], $10::bytea[])
 				RETURNING r.scope, ` + active("r.status") + ` AS active, ` + size("r.data") + ` AS bytes
 			)` + tally + all("put", "$11"),
 		row: `WITH want AS (
@@ -155,7 +163,9 @@ func newStatements(schema string) statements {
 			)` + tally + all("held", "$5"),
 		append: `INSERT INTO parley.audit (seq, data)
 			SELECT h.seq - $2 + a.n, a.data FROM parley.head h, unnest($1::bytea[]) WITH ORDINALITY AS a(data, n)`,
-		trim:   `DELETE FROM parley.audit WHERE seq IN (SELECT seq FROM parley.audit WHERE seq <= $1 ORDER BY seq LIMIT $2)`,
+		// The numbers have no gaps, so that the oldest ones are a range.
+		trim: `DELETE FROM parley.audit WHERE seq >= (SELECT min(seq) FROM parley.audit)
+			AND seq <= least($1::bigint, (SELECT min(seq) FROM parley.audit) + ` + strconv.Itoa(checkpoint.MaxTrim-1) + `)`,
 		meta:   `WITH put AS (UPDATE parley.ledger SET meta = $1 RETURNING 1) ` + all("put", "1"),
 		notify: `SELECT pg_notify($1, $2)`,
 	}
@@ -170,6 +180,7 @@ func (s *statements) each() []*string {
 	return []*string{
 		&s.load, &s.find, &s.list, &s.due, &s.byID, &s.rows, &s.audit, &s.usage, &s.ledger, &s.join, &s.joinProcess, &s.joinMember,
 		&s.leave, &s.beat, &s.bury, &s.alive, &s.known, &s.holders, &s.owners, &s.joined, &s.order, &s.head, &s.flush, &s.live,
-		&s.remove, &s.release, &s.update, &s.insert, &s.row, &s.append, &s.trim, &s.meta, &s.notify, &s.lazy, &s.checks, &s.format, &s.time, &s.end,
+		&s.remove, &s.release, &s.update, &s.insert, &s.row, &s.append, &s.trim,
+		&s.meta, &s.notify, &s.lazy, &s.checks, &s.format, &s.time, &s.end,
 	}
 }

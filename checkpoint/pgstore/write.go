@@ -178,7 +178,7 @@ func (w *writing) rows() {
 func (w *writing) single() {
 	for _, b := range w.batches {
 		if b.TrimAudit > 0 {
-			w.sql.Queue(w.store.sql.trim, int64(min(b.TrimAudit, math.MaxInt64)), checkpoint.MaxTrim)
+			w.sql.Queue(w.store.sql.trim, int64(min(b.TrimAudit, math.MaxInt64)))
 		}
 		if b.Meta != nil {
 			w.sql.Queue(w.store.sql.meta, b.Meta)
