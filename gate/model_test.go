@@ -40,15 +40,20 @@ type life struct {
 type world struct {
 	*rapid.T
 	clock  *clock
-	memory checkpoint.Store
+	under  [2]checkpoint.Store // what the gates stand on: one store, or two ways to one
 	stores [2]*faulty
 	gates  [2]*gate.Gate
 	lives  []*life
 }
 
 func TestModel(t *testing.T) {
+	model(t, func() [2]checkpoint.Store { memory := newMem(); return [2]checkpoint.Store{memory, memory} })
+}
+
+func model(t *testing.T, newStores func() [2]checkpoint.Store) {
+	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{T: t, clock: newClock(), memory: newMem()}
+		w := &world{T: t, clock: newClock(), under: newStores()}
 		w.open(0)
 		w.open(1)
 		t.Repeat(map[string]func(*rapid.T){
@@ -68,7 +73,7 @@ func TestModel(t *testing.T) {
 }
 
 func (w *world) open(i int) {
-	w.stores[i] = &faulty{Store: w.memory}
+	w.stores[i] = &faulty{Store: w.under[i]}
 	opts := &gate.Options{Keys: [][]byte{testKey}, Now: w.clock.Now, Logger: slog.New(slog.DiscardHandler), Retention: 1000 * time.Hour}
 	for _, replay := range []gate.Replay{gate.NeverAgain, gate.Repeatable, gate.Recover} {
 		opts.Tools = append(opts.Tools, w.tool(replay))
