@@ -18,6 +18,9 @@ func TestMain(m *testing.M) {
 	if powercut.Booted() {
 		os.Exit(powercut.Serve(serveGate))
 	}
+	if url := os.Getenv(replicaChild); url != "" {
+		os.Exit(replica(url))
+	}
 	if dir := os.Getenv(stepsChild); dir != "" {
 		os.Exit(stepsUntilKilled(dir))
 	}
