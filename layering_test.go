@@ -64,7 +64,7 @@ var house = map[string]place{
 	"gate":          {floor: 3, outside: []string{jsonV2}},
 	"gate/gatetest": {floor: 3, beside: []string{"gate"}},
 
-	"bench":             {floor: 5, outside: []string{bbolt}},
+	"bench":             {floor: 5, outside: []string{bbolt, pgx}},
 	"bench/ratios":      {floor: 5},
 	"examples/observe":  {floor: 5},
 	"examples/terminal": {floor: 5, outside: []string{anything}},

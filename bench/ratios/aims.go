@@ -42,7 +42,25 @@ var aims = append([]aim{
 	sealed("mem", 1, ""), sealed("mem", 1, "cpu-ns/op"), sealed("bolt", 1, ""), sealed("bolt", 64, ""),
 	{what: "five steps and a question by a question alone, memstore", above: once + "mem/tool=steps", below: once + "mem/tool=deploy"},
 	{what: "five steps and a question by a question alone, file", above: once + "bolt/tool=steps", below: once + "bolt/tool=deploy"},
-}, growth()...)
+}, append(postgres(), growth()...)...)
+
+// postgres are the rates on PostgreSQL by those of bare statements on the same server.
+func postgres() (all []aim) {
+	for _, callers := range []int{1, 8, 64} {
+		for _, floor := range []string{"bare", "grouped"} {
+			a := aim{
+				what:  fmt.Sprintf("PostgreSQL, %d callers: rate by %s insert and update", callers, floor),
+				above: fmt.Sprintf("Postgres/store=%s/callers=%d", floor, callers),
+				below: fmt.Sprintf("Postgres/store=postgres/callers=%d", callers),
+			}
+			if callers == 64 && floor == "grouped" {
+				a.least = 0.8
+			}
+			all = append(all, a)
+		}
+	}
+	return all
+}
 
 func sealed(store string, callers int, unit string) aim {
 	name := fmt.Sprintf("Encrypted/store=%s/callers=%d/sealed=", store, callers)
