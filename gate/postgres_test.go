@@ -28,7 +28,7 @@ func (s timeless) Join(ctx context.Context, proposed checkpoint.Ledger) (checkpo
 // openPostgres opens a store, as one process of many, and closes it when the test ends.
 func openPostgres(t *testing.T, url, schema string) *pgstore.Store {
 	t.Helper()
-	s, err := pgstore.Open(t.Context(), url, &pgstore.Options{Schema: schema, Logger: slog.New(slog.DiscardHandler), Connections: 4})
+	s, err := pgstore.Open(t.Context(), url, &pgstore.Options{Schema: schema, Logger: slog.New(slog.DiscardHandler), Connections: 6})
 	if err != nil {
 		t.Fatal(err)
 	}

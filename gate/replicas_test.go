@@ -69,7 +69,7 @@ func replica(url string) int {
 	ctx := context.Background()
 	fatal := func(err error) int { fmt.Fprintln(os.Stderr, err); return 1 }
 	store, err := pgstore.Open(ctx, url, &pgstore.Options{
-		Schema: os.Getenv(replicaSchema), Connections: 4, Lapse: 1500 * time.Millisecond, Timeout: time.Second,
+		Schema: os.Getenv(replicaSchema), Connections: 6, Lapse: 1500 * time.Millisecond, Timeout: time.Second,
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

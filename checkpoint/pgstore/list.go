@@ -104,6 +104,9 @@ func (s *Store) listDue(ctx context.Context, pool *pgxpool.Pool, q *checkpoint.Q
 			reached = &looked[i]
 		}
 	}
+	if len(ids) == 0 {
+		return q.Page(nil, reached), nil
+	}
 	rows, err = pool.Query(ctx, s.sql.byID, ids)
 	if err != nil {
 		return checkpoint.Page{}, err

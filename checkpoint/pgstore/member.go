@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/parley-go/parley/checkpoint"
@@ -97,13 +98,12 @@ func (s *Store) newMember(ctx context.Context) (*member, error) {
 func (m *member) Owner() string { return m.owner }
 
 // Alive implements [checkpoint.Member]: the server's clock decides.
-func (m *member) Alive(ctx context.Context, owner string) (alive bool, err error) {
+func (m *member) Alive(ctx context.Context, owner string) (bool, error) {
 	if m.store.hasLeft(owner) {
 		return false, ctx.Err()
 	}
-	err = m.store.read(ctx, func(ctx context.Context, pool *pgxpool.Pool) error {
-		return pool.QueryRow(ctx, m.store.sql.alive, []byte(owner)).Scan(&alive)
-	})
+	var alive bool
+	err := m.store.ask(ctx, m.store.sql.alive, func(row pgx.Row) error { return row.Scan(&alive) }, []byte(owner))
 	if err != nil {
 		return false, fmt.Errorf("ask for owner %q: %w", owner, err)
 	}

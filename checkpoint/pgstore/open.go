@@ -44,6 +44,9 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	s.running.Go(s.live)
+	for range askers {
+		s.running.Go(s.answerAll)
+	}
 	if !o.ReadOnly {
 		s.running.Go(s.commitAll)
 	}
@@ -53,7 +56,7 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 func newStore(pool *pgxpool.Pool, o *Options) *Store {
 	s := &Store{
 		opts: o, pool: pool, sql: newStatements(o.Schema), log: o.Logger,
-		queue: make(chan *request, maxGroup), closing: make(chan struct{}), drained: make(chan struct{}),
+		queue: make(chan *request, maxGroup), closing: make(chan struct{}), questions: make(chan *question, maxQuestions), drained: make(chan struct{}),
 		left: make(map[string]bool),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

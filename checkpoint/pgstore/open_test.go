@@ -47,7 +47,7 @@ func TestRefused(t *testing.T) {
 		"no server":    {"postgres://127.0.0.1:1/x", schema, pgstore.Unreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := pgstore.Open(t.Context(), tc.url, &pgstore.Options{Schema: tc.schema, Connections: 3})
+			s, err := pgstore.Open(t.Context(), tc.url, &pgstore.Options{Schema: tc.schema, Connections: 6})
 			if err == nil {
 				shut(t, s)
 			}
@@ -62,7 +62,7 @@ func TestRefused(t *testing.T) {
 func TestMalformedOptions(t *testing.T) {
 	for name, o := range map[string]*pgstore.Options{
 		"negative":     {Connections: -1},
-		"too few":      {Connections: 2},
+		"too few":      {Connections: 5},
 		"short lapse":  {Lapse: time.Second, Timeout: time.Second},
 		"long schema":  {Schema: string(make([]byte, 49))},
 		"quiet listen": {Quiet: true, ListenURL: "postgres://x"},

@@ -15,7 +15,7 @@ type Options struct {
 	Schema string
 	// Connections is the most that the store opens, the one that listens not counted; 0 means four
 	// for each core of this machine, at least 8 and at most 16. More of them are slower, not
-	// faster.
+	// faster; fewer than 6 are refused.
 	Connections int
 	// Timeout bounds every request to the server, commits included; 0 means 10 seconds. It must be
 	// shorter than Lapse.
@@ -40,6 +40,10 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// minConnections is one for each of those that carry questions, for commits, for signs of life, and
+// for lists.
+const minConnections = askers + 3
+
 // maxSchema keeps the name of the channel of notices within what the server takes.
 const maxSchema = 48
 
@@ -61,8 +65,8 @@ func (o *Options) withDefaults() (Options, error) {
 	switch {
 	case len(set.Schema) > maxSchema:
 		return Options{}, fmt.Errorf("open store: schema %.80q has more than %d bytes", set.Schema, maxSchema)
-	case set.Connections < 3:
-		return Options{}, fmt.Errorf("open store: %d connections, want 3 or more", set.Connections)
+	case set.Connections < minConnections:
+		return Options{}, fmt.Errorf("open store: %d connections, want %d or more", set.Connections, minConnections)
 	case set.Lapse <= set.Timeout:
 		return Options{}, fmt.Errorf("open store: lapse %s is not longer than timeout %s", set.Lapse, set.Timeout)
 	case set.Quiet && set.ListenURL != "":

@@ -35,13 +35,14 @@ type Store struct {
 	log  *slog.Logger
 	hub  watch.Hub
 
-	ctx     context.Context // of what the store does on its own: it ends after the last commit
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-	queue   chan *request // to the committer
-	closing chan struct{} // closed when no more commits are taken
-	drained chan struct{} // closed when the committer has ended
-	close   func() error  // runs once
+	ctx       context.Context // of what the store does on its own: it ends after the last commit
+	cancel    context.CancelFunc
+	running   sync.WaitGroup
+	queue     chan *request  // to the committer
+	questions chan *question // to whoever answers them
+	closing   chan struct{}  // closed when no more commits are taken
+	drained   chan struct{}  // closed when the committer has ended
+	close     func() error   // runs once
 
 	mu      sync.Mutex // guards what follows
 	closed  bool
@@ -123,16 +124,20 @@ func (s *Store) Find(ctx context.Context, start checkpoint.Hash) (checkpoint.Rec
 	return r, nil
 }
 
-func (s *Store) one(ctx context.Context, sql string, key []byte) (r checkpoint.Record, err error) {
-	var floor int64
-	err = s.read(ctx, func(ctx context.Context, pool *pgxpool.Pool) (err error) {
-		r, err = scanRecord(pool.QueryRow(ctx, sql, key), &floor)
-		return err
-	})
-	if err == nil {
-		s.raiseFloor(floor)
+func (s *Store) one(ctx context.Context, sql string, key []byte) (checkpoint.Record, error) {
+	var found struct {
+		record checkpoint.Record
+		floor  int64
 	}
-	return r, err
+	err := s.ask(ctx, sql, func(row pgx.Row) (err error) {
+		found.record, err = scanRecord(row, &found.floor)
+		return err
+	}, key)
+	if err != nil {
+		return checkpoint.Record{}, err
+	}
+	s.raiseFloor(found.floor)
+	return found.record, nil
 }
 
 // scanRecord reads the columns of a record, and what comes after them.

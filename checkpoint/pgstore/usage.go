@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/parley-go/parley/checkpoint"
 )
@@ -13,9 +13,7 @@ import (
 // Usage implements [checkpoint.Store].
 func (s *Store) Usage(ctx context.Context, scope checkpoint.Hash) (checkpoint.Usage, error) {
 	var u checkpoint.Usage
-	err := s.read(ctx, func(ctx context.Context, pool *pgxpool.Pool) error {
-		return pool.QueryRow(ctx, s.sql.usage, scope[:]).Scan(&u.Active, &u.Bytes)
-	})
+	err := s.ask(ctx, s.sql.usage, func(row pgx.Row) error { return row.Scan(&u.Active, &u.Bytes) }, scope[:])
 	switch {
 	case errors.Is(err, checkpoint.ErrNotFound): // nothing was ever held
 		return checkpoint.Usage{}, nil
