@@ -107,7 +107,7 @@ func (s *Store) answerOne(q *question) error {
 	var err error
 	for range maxTries {
 		err = q.scan(s.pool.QueryRow(ctx, q.sql, q.arguments...))
-		if reason := reasonOf(err); err == nil || reason != Unreachable && reason != Aborted || ctx.Err() != nil {
+		if err == nil || !s.again(ctx, reasonOf(err)) {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ func TestPlans(t *testing.T) {
 	}
 	defer conn.Close(ctx)
 	q := inSchema(o.Schema)
-	defer conn.Exec(ctx, q.Replace("DROP SCHEMA parley. CASCADE"))
+	defer conn.Exec(ctx, "DROP SCHEMA "+o.Schema+" CASCADE")
 	for _, sql := range []string{
 		`INSERT INTO parley.record SELECT id, 1, 2, scope, CASE WHEN n % 10 = 0 THEN scope || id END, 1000 + n, '', 0, 0, 'data' FROM (
 			SELECT n, decode(lpad(to_hex(n), 24, '0'), 'hex') AS id, decode(lpad(to_hex(n % 1000), 64, '0'), 'hex') AS scope

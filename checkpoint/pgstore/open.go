@@ -68,6 +68,9 @@ func newStore(pool *pgxpool.Pool, o *Options) *Store {
 func (o *Options) configure(config *pgxpool.Config) {
 	config.MaxConns = int32(o.Connections)
 	config.ConnConfig.OnNotice = noteWarning
+	if config.ConnConfig.ValidateConnect == nil {
+		config.ConnConfig.ValidateConnect = primary
+	}
 	if o.Pooler {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 		return // a pooler passes on no settings of a session
@@ -84,6 +87,19 @@ func (o *Options) configure(config *pgxpool.Config) {
 			config.ConnConfig.RuntimeParams[name] = value
 		}
 	}
+}
+
+// primary refuses connections to a standby, which sees what was committed only later. It is asked
+// for each of them: after a failover an address can lead to another server.
+func primary(ctx context.Context, c *pgconn.PgConn) error {
+	result := c.ExecParams(ctx, "SELECT pg_is_in_recovery()::text", nil, nil, nil, nil).Read()
+	if result.Err != nil {
+		return result.Err
+	}
+	if len(result.Rows) == 1 && string(result.Rows[0][0]) == "true" {
+		return &ServerError{Standby, errors.New("it is a standby, which sees what was committed only later")}
+	}
+	return nil
 }
 
 // warned is where a connection keeps the last warning of the server.
@@ -103,15 +119,12 @@ func (s *Store) check(ctx context.Context) error {
 	defer cancel()
 	var server int
 	var fsync, pages, commit, readOnly string
-	var standby bool
-	err := s.pool.QueryRow(ctx, s.sql.checks).Scan(&server, &fsync, &pages, &commit, &standby, &readOnly)
+	err := s.pool.QueryRow(ctx, s.sql.checks).Scan(&server, &fsync, &pages, &commit, &readOnly)
 	switch {
 	case err != nil:
 		return err
 	case server < minServer:
 		return &ServerError{TooOld, fmt.Errorf("server_version_num %d, want %d or more", server, minServer)}
-	case standby:
-		return &ServerError{Standby, errors.New("it is a standby, which sees what was committed only later")}
 	case readOnly == "on" && !s.opts.ReadOnly:
 		return &ServerError{Standby, errors.New("default_transaction_read_only is on")}
 	case fsync == "off", pages == "off", commit == "off":

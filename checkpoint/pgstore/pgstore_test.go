@@ -3,6 +3,7 @@ package pgstore_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"testing"
 
@@ -17,16 +18,25 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// PARLEY_TEST_POOLER tells that PARLEY_TEST_POSTGRES leads to a pooler in transaction mode.
 func TestContract(t *testing.T) {
 	url := pgtest.URL(t)
+	pooler := os.Getenv("PARLEY_TEST_POOLER") != ""
+	fewer(t)
 	schemas := make(map[checkpoint.Store]string)
+	latest := make(map[testing.TB]*pgstore.Store)
 	openAt := func(t testing.TB, schema string) checkpoint.Store {
-		s := open(t, url, &pgstore.Options{Schema: schema})
-		schemas[s] = schema
+		s := open(t, url, &pgstore.Options{Schema: schema, Pooler: pooler})
+		schemas[s], latest[t] = schema, s
 		return s
 	}
 	checkpointtest.Run(t, checkpointtest.Harness{
-		Open: func(t testing.TB) checkpoint.Store { return openAt(t, migrated(t, url)) },
+		Open: func(t testing.TB) checkpoint.Store {
+			if s := latest[t]; s != nil { // the model opens many, one after the other
+				shut(t, s)
+			}
+			return openAt(t, migrated(t, url))
+		},
 		Reopen: func(t testing.TB, s checkpoint.Store) checkpoint.Store {
 			shut(t, s.(*pgstore.Store))
 			return openAt(t, schemas[s])
@@ -37,15 +47,33 @@ func TestContract(t *testing.T) {
 	})
 }
 
+// fewer makes rapid try the model fewer times: each takes tables of its own. A flag says otherwise.
+func fewer(t *testing.T) {
+	t.Helper()
+	f := flag.Lookup("rapid.checks")
+	was := f.Value.String()
+	if was != f.DefValue {
+		return
+	}
+	if err := f.Value.Set("25"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Value.Set(was) }) // it was a number before
+}
+
 // migrated makes a schema with the tables of a store, and removes it when the test ends.
 func migrated(t testing.TB, url string) string {
 	t.Helper()
 	schema := pgtest.Schema()
-	// Tables of a test need not survive a crash of the server, and are made faster then.
-	if err := pgstore.Migrate(context.Background(), with(t, url, "synchronous_commit", "off"), &pgstore.Options{Schema: schema}); err != nil {
+	given := os.Getenv("PARLEY_TEST_POSTGRES") != ""
+	admin := url
+	if !given { // tables of a test need not survive a crash of its own server, and are made faster then
+		admin = with(t, url, "synchronous_commit", "off")
+	}
+	if err := pgstore.Migrate(context.Background(), admin, &pgstore.Options{Schema: schema}); err != nil {
 		t.Fatal(err)
 	}
-	if os.Getenv("PARLEY_TEST_POSTGRES") != "" { // else all of the server goes
+	if given { // else all of the server goes
 		t.Cleanup(func() { execute(t, url, "DROP SCHEMA "+schema+" CASCADE") })
 	}
 	return schema

@@ -58,7 +58,7 @@ func newStatements(schema string) statements {
 	s := statements{
 		checks: `SELECT current_setting('server_version_num')::int, coalesce(current_setting('fsync', true), 'on'),
 			coalesce(current_setting('full_page_writes', true), 'on'), coalesce(current_setting('synchronous_commit', true), 'on'),
-			pg_is_in_recovery(), current_setting('default_transaction_read_only')`,
+			current_setting('default_transaction_read_only')`,
 		format: `SELECT version FROM parley.format`,
 
 		// The floor comes with what is read, so that a deadline is never compared with an earlier

@@ -99,11 +99,20 @@ func (s *Store) read(ctx context.Context, request func(ctx context.Context, pool
 	for range maxTries {
 		err = explain(ctx, request(bounded, s.pool))
 		var server *ServerError
-		if !errors.As(err, &server) || server.Reason != Unreachable && server.Reason != Aborted || bounded.Err() != nil {
+		if !errors.As(err, &server) || !s.again(bounded, server.Reason) {
 			return err
 		}
 	}
 	return err
+}
+
+// again reports whether a read is made once more. Where one connection was lost to a server that
+// ended, the others were too: the next ones are new.
+func (s *Store) again(ctx context.Context, reason Reason) bool {
+	if reason == Unreachable {
+		s.pool.Reset()
+	}
+	return (reason == Unreachable || reason == Aborted) && ctx.Err() == nil
 }
 
 // Load implements [checkpoint.Store].

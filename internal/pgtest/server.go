@@ -81,15 +81,45 @@ func socketRoom() string {
 	return ""
 }
 
+// Standby makes a standby of the server and starts it.
+func (s *Server) Standby() (*Server, error) {
+	dir, err := os.MkdirTemp(socketRoom(), "parley-pg-")
+	if err != nil {
+		return nil, err
+	}
+	standby := &Server{dir: dir, bin: s.bin, user: s.user}
+	if s.user != nil {
+		err = s.user.own(dir)
+	}
+	if err == nil {
+		err = standby.run("pg_basebackup", "--pgdata", standby.data(), "--host", s.dir, "--username=parley", "--write-recovery-conf",
+			"--no-sync", "--checkpoint=fast")
+	}
+	if err == nil {
+		err = standby.Restart()
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return standby, nil
+}
+
+// Promote makes a primary of a standby.
+func (s *Server) Promote() error { return s.run("pg_ctl", "promote", "--pgdata", s.data(), "--wait") }
+
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 func (s *Server) init() error {
-	cmd := exec.Command(filepath.Join(s.bin, "initdb"), "--pgdata", s.data(), "--username=parley", "--auth=trust", "--no-sync",
-		"--encoding=UTF8", "--locale=C")
+	return s.run("initdb", "--pgdata", s.data(), "--username=parley", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C")
+}
+
+// run runs one of PostgreSQL's programs.
+func (s *Server) run(program string, arguments ...string) error {
+	cmd := exec.Command(filepath.Join(s.bin, program), arguments...)
 	s.user.become(cmd)
 	cmd.Dir = s.dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("initdb: %w\n%s", err, out)
+		return fmt.Errorf("%s: %w\n%s", program, err, out)
 	}
 	return nil
 }
@@ -157,6 +187,9 @@ func (s *Server) serves() error {
 		}
 	}
 }
+
+// Dir is where the server's socket is.
+func (s *Server) Dir() string { return s.dir }
 
 // URL is where a client finds the server.
 func (s *Server) URL() string { return "postgres:///postgres?user=parley&host=" + s.dir }
