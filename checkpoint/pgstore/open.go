@@ -56,7 +56,8 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 func newStore(pool *pgxpool.Pool, o *Options) *Store {
 	s := &Store{
 		opts: o, pool: pool, sql: newStatements(o.Schema), log: o.Logger,
-		queue: make(chan *request, maxGroup), closing: make(chan struct{}), questions: make(chan *question, maxQuestions), drained: make(chan struct{}),
+		queue: make(chan *request, maxGroup), closing: make(chan struct{}),
+		questions: make(chan *question, maxQuestions), drained: make(chan struct{}),
 		left: make(map[string]bool),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
