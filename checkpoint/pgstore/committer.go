@@ -2,7 +2,6 @@ package pgstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -59,19 +58,6 @@ func (s *Store) next() *request {
 	}
 }
 
-// settle makes durable what lazy groups committed: a commit that is waited for takes along all that
-// came before it.
-func (s *Store) settle(lazy bool) {
-	if !lazy {
-		return
-	}
-	ctx, cancel := context.WithTimeout(s.ctx, s.opts.Timeout)
-	defer cancel()
-	if _, err := s.pool.Exec(ctx, s.sql.flush); err != nil {
-		s.log.Warn("the last marks may be lost", "error", err)
-	}
-}
-
 // commitGroup commits the group and answers the callers.
 func (s *Store) commitGroup(g *group) {
 	batches := g.claim()
@@ -84,6 +70,9 @@ func (s *Store) commitGroup(g *group) {
 	defer cancel()
 	verdicts := make([]error, len(batches))
 	err := s.trying(ctx, func(conn *pgxpool.Conn) error { return s.transact(ctx, conn, batches, verdicts) })
+	if err != nil {
+		s.doubt()
+	}
 	for i, r := range g.requests {
 		answer := verdicts[i]
 		if err != nil {
@@ -207,13 +196,8 @@ func (s *Store) send(ctx context.Context, conn *pgxpool.Conn, w *writing) error 
 		return err
 	}
 	s.raiseFloor(w.floor)
-	switch {
-	case ended != "COMMIT":
+	if ended != "COMMIT" {
 		return &ServerError{Broken, fmt.Errorf("COMMIT was answered with %q", ended)}
-	case pg.CustomData()[warned] != nil:
-		return &ServerError{Unsafe, fmt.Errorf("committed with a warning: %v", pg.CustomData()[warned])}
-	case w.unsafe:
-		return &ServerError{Unsafe, errors.New("synchronous_commit is off by now")}
 	}
-	return nil
+	return durable(w.setting, pg.CustomData()[warned])
 }

@@ -18,6 +18,9 @@ func (s *Store) Rows(ctx context.Context, id checkpoint.ID, from string, limit i
 	if err := checkpoint.CheckLimit(limit); err != nil {
 		return nil, err
 	}
+	if err := s.overcome(ctx); err != nil {
+		return nil, fmt.Errorf("list rows of record %s: %w", id, err)
+	}
 	var page []checkpoint.Row
 	err := s.read(ctx, func(ctx context.Context, pool *pgxpool.Pool) error {
 		rows, err := pool.Query(ctx, s.sql.rows, id[:], []byte(from), limit, maxRowBytes)

@@ -112,7 +112,7 @@ func newStatements(schema string) statements {
 		lazy: `SELECT set_config('synchronous_commit', 'off', true)`,
 		head: `UPDATE parley.head SET seq = seq + $1, floor = greatest(floor, $2)
 			RETURNING floor, coalesce(current_setting('synchronous_commit', true), 'on')`,
-		flush: `UPDATE parley.head SET seq = seq`,
+		flush: `UPDATE parley.head SET seq = seq RETURNING coalesce(current_setting('synchronous_commit', true), 'on')`,
 		live: all(`parley.member m JOIN parley.process p ON p.id = m.process
 			WHERE m.owner = ANY($1::bytea[]) AND p.until > clock_timestamp()`, "$2"),
 		remove: `WITH want AS (

@@ -51,6 +51,8 @@ type Store struct {
 	process *process        // what the owners of this store are alive by; nil: the last one lapsed
 	left    map[string]bool // the owners that left, until that is written
 	joined  uint64          // how many ever joined
+	doubts  uint64          // how many groups had an unknown outcome
+	settled uint64          // how many of them are on the disk, where they were applied at all
 }
 
 // Close finishes the commits under way, makes lazy ones durable, ends the memberships, and closes
@@ -134,6 +136,9 @@ func (s *Store) Find(ctx context.Context, start checkpoint.Hash) (checkpoint.Rec
 }
 
 func (s *Store) one(ctx context.Context, sql string, key []byte) (checkpoint.Record, error) {
+	if err := s.overcome(ctx); err != nil {
+		return checkpoint.Record{}, err
+	}
 	var found struct {
 		record checkpoint.Record
 		floor  int64

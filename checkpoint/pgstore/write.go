@@ -17,8 +17,8 @@ type writing struct {
 	store   *Store
 	batches []*checkpoint.Batch
 	sql     pgx.Batch
-	floor   int64 // after them
-	unsafe  bool  // the server did not wait for its disk, and was to
+	floor   int64  // after them
+	setting string // of synchronous_commit, where somebody waits for the disk
 }
 
 func (s *Store) newWriting(batches []*checkpoint.Batch) *writing {
@@ -59,7 +59,9 @@ func (w *writing) head() (entries [][]byte) {
 	w.sql.Queue(w.store.sql.head, len(entries), floor).QueryRow(func(row pgx.Row) error {
 		var setting string
 		err := row.Scan(&w.floor, &setting)
-		w.unsafe = !lazy && setting == "off"
+		if !lazy {
+			w.setting = setting
+		}
 		return err
 	})
 	return entries

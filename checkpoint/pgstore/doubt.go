@@ -1,0 +1,85 @@
+package pgstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// doubt takes note of a group whose outcome is unknown. What is read back of it may be applied and
+// yet not on the disk, or not on the standby that was to be waited for.
+func (s *Store) doubt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.doubts++
+}
+
+// overcome makes durable whatever a commit of unknown outcome may have left, before a record is read
+// that others act upon (R25): a commit that is waited for takes along all that came before it.
+func (s *Store) overcome(ctx context.Context) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	doubts, settled := s.doubts, s.settled
+	s.mu.Unlock()
+	if doubts == settled {
+		return nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	defer cancel()
+	err := explain(ctx, s.flush(bounded))
+	for range maxTries {
+		var server *ServerError
+		if !errors.As(err, &server) || !s.again(bounded, server.Reason) {
+			break
+		}
+		err = explain(ctx, s.flush(bounded))
+	}
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settled = max(s.settled, doubts)
+	return nil
+}
+
+// flush makes a commit that changes nothing, and waits for the disk.
+func (s *Store) flush(ctx context.Context) error {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	told := conn.Conn().PgConn().CustomData()
+	delete(told, warned)
+	var setting string
+	if err := conn.QueryRow(ctx, s.sql.flush).Scan(&setting); err != nil {
+		return err
+	}
+	return durable(setting, told[warned])
+}
+
+// durable refuses a commit that the server called a success, and that may be lost.
+func durable(setting string, warning any) error {
+	switch {
+	case setting == "off":
+		return &ServerError{Unsafe, errors.New("synchronous_commit is off by now")}
+	case warning != nil:
+		return &ServerError{Unsafe, fmt.Errorf("committed with a warning: %v", warning)}
+	}
+	return nil
+}
+
+// settle makes durable what lazy groups committed.
+func (s *Store) settle(lazy bool) {
+	if !lazy {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, s.opts.Timeout)
+	defer cancel()
+	if err := s.flush(ctx); err != nil {
+		s.log.Warn("the last marks may be lost", "error", explain(ctx, err))
+	}
+}

@@ -1,0 +1,60 @@
+package pgstore_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/parley-go/parley/checkpoint/pgstore"
+	"github.com/parley-go/parley/internal/pgtest"
+)
+
+// R25: where the server stopped waiting for its disk, a commit is an error, and what may be lost is
+// not read back as if it were durable; lazy batches are as they were. The store goes on when the
+// setting is right again.
+func TestNotDurableAnyMore(t *testing.T) {
+	server := pgtest.Private(t)
+	s := open(t, server.URL(), &pgstore.Options{Schema: migrated(t, server.URL()), Logger: quiet})
+	r := record(1)
+	commit(t, s, puts(r))
+	execute(t, server.URL(), "ALTER SYSTEM SET synchronous_commit = off", "SELECT pg_reload_conf()")
+	var err error
+	eventually(t, "the server reads its settings", func() bool {
+		r = next(r)
+		err = s.Commit(t.Context(), puts(r))
+		return err != nil
+	})
+	wantReason(t, err, pgstore.Unsafe)
+	_, err = s.Load(t.Context(), r.ID)
+	wantReason(t, err, pgstore.Unsafe)
+	execute(t, server.URL(), "ALTER SYSTEM RESET synchronous_commit", "SELECT pg_reload_conf()")
+	eventually(t, "the store goes on", func() bool {
+		got, err := s.Load(t.Context(), r.ID)
+		return err == nil && got.Revision == r.Revision
+	})
+	commit(t, s, puts(next(r)))
+}
+
+// R25: a commit that does not reach the synchronous standby is an error, though the server applied
+// it, and is not read back before it did.
+func TestStandbyIsAway(t *testing.T) {
+	server := pgtest.Private(t)
+	o := &pgstore.Options{Schema: migrated(t, server.URL()), Logger: quiet, Timeout: time.Second, Lapse: time.Hour}
+	s := open(t, server.URL(), o)
+	commit(t, s, puts(record(1)))
+	execute(t, server.URL(), "ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
+	r := record(1)
+	var err error
+	eventually(t, "the server reads its settings", func() bool {
+		r = next(r)
+		err = s.Commit(t.Context(), puts(r))
+		return err != nil
+	})
+	if _, err := s.Load(t.Context(), r.ID); err == nil {
+		t.Error("what no standby has was read back")
+	}
+	execute(t, server.URL(), "SET synchronous_commit = local", "ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
+	eventually(t, "the store goes on", func() bool {
+		got, err := s.Load(t.Context(), r.ID)
+		return err == nil && got.Revision == r.Revision
+	})
+}
