@@ -14,8 +14,8 @@ func (s *Store) doubt() {
 	s.doubts++
 }
 
-// overcome makes durable whatever a commit of unknown outcome may have left, before a record is read
-// that others act upon (R25): a commit that is waited for takes along all that came before it.
+// overcome makes durable whatever a commit of unknown outcome may have left, before a record is
+// read that others act upon (R25): a commit that is waited for takes along all that came before it.
 func (s *Store) overcome(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return err

@@ -32,10 +32,8 @@ func Migrate(ctx context.Context, url string, opts *Options) error {
 		return fmt.Errorf("migrate schema %q: %w", o.Schema, explain(ctx, err))
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	for range maxTries {
-		err = migrate(ctx, conn, o.Schema)
-		// Of those that create one schema at once the slower ones fail over its name.
-		if code := state(err); code != uniqueViolation && code != serialization && code != deadlock && code != "42P06" && code != "42P07" {
+	for range 4 * maxTries {
+		if err = migrate(ctx, conn, o.Schema); !beaten(err) {
 			break
 		}
 	}
@@ -43,6 +41,16 @@ func Migrate(ctx context.Context, url string, opts *Options) error {
 		return fmt.Errorf("migrate schema %q: %w", o.Schema, explain(ctx, err))
 	}
 	return nil
+}
+
+// beaten reports whether somebody else was making the same things at that moment: IF NOT EXISTS
+// does not help against that.
+func beaten(err error) bool {
+	switch state(err) {
+	case uniqueViolation, serialization, deadlock, "42P06", "42P07", "42710": // duplicate schema, table, object
+		return true
+	}
+	return false
 }
 
 func migrate(ctx context.Context, conn *pgx.Conn, schema string) error {
