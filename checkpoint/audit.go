@@ -10,7 +10,7 @@ import (
 // what was said (R38). It holds no arguments, no answers and no token, and is not encrypted.
 type Entry struct {
 	Time        time.Time `json:"time"`        // UTC, in whole milliseconds
-	Interaction ID        `json:"interaction"` // of the decision, where the status is that of one
+	Interaction ID        `json:"interaction"` // of the decision or run, where the status is that of one
 	Action      Action    `json:"action"`
 	Status      Status    `json:"status"` // the interaction's state after it
 	Round       int       `json:"round,omitempty"`
@@ -39,6 +39,7 @@ const (
 	ActionExpired    Action = "expired"    // the deadline passed
 	ActionAbandoned  Action = "abandoned"  // a sweep found a dead claim
 	ActionRemoved    Action = "removed"    // the record was removed; a tombstone may be left
+	ActionStopped    Action = "stopped"    // a run stopped, and can go on
 	ActionRemembered Action = "remembered" // a decision was remembered
 	ActionRevoked    Action = "revoked"    // a remembered decision was revoked
 )

@@ -139,6 +139,8 @@ func (in *Interaction) contradiction() string {
 	switch last := in.Last(); in.Status {
 	case Remembered:
 		return "a decision, which is no interaction"
+	case RunLive, RunEnded:
+		return "a run, which is no interaction"
 	case Started:
 		if last != nil {
 			return "a first run that has asked"

@@ -21,6 +21,12 @@ const (
 // due.
 const Remembered Status = 8
 
+// RunLive: not an interaction but a run of a host, such as an agent's, that can go on.
+const RunLive Status = 9
+
+// RunEnded: a run that has ended. It is removed after its retention time.
+const RunEnded Status = 24
+
 // The ended states. An interaction in one of them is removed after its retention time.
 const (
 	// Finished: the tool ended as it meant to.
@@ -37,8 +43,8 @@ const (
 
 var statusNames = map[Status]string{
 	Started: "started", Open: "open", Answered: "answered", Running: "running",
-	Remembered: "remembered",
-	Finished:   "finished", Failed: "failed", Expired: "expired", Abandoned: "abandoned", Tombstone: "tombstone",
+	Remembered: "remembered", RunLive: "run", RunEnded: "run_ended",
+	Finished: "finished", Failed: "failed", Expired: "expired", Abandoned: "abandoned", Tombstone: "tombstone",
 }
 
 // String returns the word of docs/transitions.md.
@@ -57,6 +63,9 @@ func (s Status) Active() bool { return s >= Started && s <= Running }
 
 // Ended reports whether s is an ended state.
 func (s Status) Ended() bool { return s >= Finished }
+
+// Run reports whether s is one of the two states of a host's run.
+func (s Status) Run() bool { return s == RunLive || s == RunEnded }
 
 // MarshalText writes the word of [Status.String].
 func (s Status) MarshalText() ([]byte, error) {

@@ -31,6 +31,10 @@ type Call struct {
 	// Progress takes what the tool's handler tells of how far it is; nil: nobody listens.
 	Progress *Progress `json:"-"`
 
+	// Run is the run of the host in which the call is made; nil: none. A prompt of such a call is
+	// held until the run's commit (see [Outcome.Held]).
+	Run *Run `json:"-"`
+
 	// Token continues the interaction it was given out for. Answers answer the round of the token,
 	// and come with one; without them the request stands for the answer that is recorded already,
 	// or looks again at the open prompt.
@@ -50,6 +54,9 @@ type Outcome struct {
 	// Prompt is set where a person is needed. The caller puts it to them and comes again with its
 	// token and the answers.
 	Prompt *Prompt
+	// Held is set where the call asked in a run: its prompt comes from [Run.Commit], and exists for
+	// nobody before.
+	Held bool
 	// OutOfBand is set where the call's host cannot show the prompt but said that it is answered
 	// out of band: the caller comes again, or waits, without an answer.
 	OutOfBand bool
@@ -69,6 +76,10 @@ type Prompt struct {
 	Questions []Question      `json:"questions"`
 	// Expires is when the prompt can no longer be answered; zero: never.
 	Expires time.Time `json:"expires,omitzero"`
+	// Run is the run of the host in which the call is made; nil: none. A prompt of such a call is
+	// held until the run's commit (see [Outcome.Held]).
+	Run *Run `json:"-"`
+
 	// Token continues from here. It is empty in a listing: only the caller gets it. It is not part
 	// of the JSON form, so that no log gets it by accident: a host that sends it does so on
 	// purpose.

@@ -79,6 +79,26 @@ func (v *vault) decodeDecision(record checkpoint.Record) (*checkpoint.Decision, 
 	return checkpoint.DecodeDecision(record)
 }
 
+const kindRun = "run"
+
+func (v *vault) encodeRun(run *checkpoint.Run) (checkpoint.Record, error) {
+	record, err := checkpoint.EncodeRun(run)
+	if err != nil {
+		return record, err
+	}
+	record.Data, err = v.seal(sealPlace{kind: kindRun, id: run.ID, revision: run.Revision}, record.Data)
+	return record, err
+}
+
+func (v *vault) decodeRun(record checkpoint.Record) (*checkpoint.Run, error) {
+	data, err := v.open(sealPlace{kind: kindRun, id: record.ID, revision: record.Revision}, record.Data)
+	if err != nil {
+		return nil, &checkpoint.DecodeError{ID: record.ID, Reason: "sealed data", Err: err}
+	}
+	record.Data = data
+	return checkpoint.DecodeRun(record)
+}
+
 // errNoIndexKey: a ledger's meta data does not hold what it should.
 var errNoIndexKey = errors.New("its meta data is not of version 1")
 

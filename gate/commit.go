@@ -53,7 +53,7 @@ func (g *Gate) writeTwice(ctx context.Context, c *change) (verdict, error) {
 	return v, err
 }
 
-// write commits a batch whose first put is an interaction's. What its outcome is, where the store
+// write commits a batch whose first put is an interaction's or a run's. What its outcome is, where the store
 // does not tell, is settled by reading back (R25); unread is what a conflict is taken for where
 // nothing can be read back. The caller's context does not break a commit off: half of one is no
 // state to be in.
@@ -62,7 +62,12 @@ func (g *Gate) write(ctx context.Context, c *change, unread verdict) (verdict, e
 	if v != applied {
 		return v, err
 	}
-	g.recent.put(c.batch.Puts[0].Record, c.next)
+	if c.next != nil {
+		g.recent.put(c.batch.Puts[0].Record, c.next)
+	}
+	for _, h := range c.held {
+		g.recent.put(h.batch.Puts[0].Record, h.next)
+	}
 	// A conflict that reads back as our own record is another gate's write of the very same, which
 	// that gate tells of; but after an unknown outcome it is our own.
 	var changed *checkpoint.ConflictError
@@ -72,6 +77,9 @@ func (g *Gate) write(ctx context.Context, c *change, unread verdict) (verdict, e
 	g.tell(ctx, c.told())
 	for _, e := range c.decisions {
 		g.tell(ctx, e)
+	}
+	for _, h := range c.held {
+		g.tell(ctx, h.told())
 	}
 	return v, err
 }

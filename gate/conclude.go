@@ -154,6 +154,9 @@ func (r *request) askPerson(ctx context.Context, in, next *checkpoint.Interactio
 	if r.closing() {
 		return r.ended(ctx, in, closing())
 	}
+	if r.call.Run != nil { // W5
+		return r.hold(ctx, in, next, outOfBand)
+	}
 	v, err := r.gate.commitTwice(ctx, r.origin(), in, next, nil)
 	switch {
 	case v != conflict || next.Join.IsZero():

@@ -152,5 +152,10 @@ func (g *Gate) revoke(ctx context.Context, from origin, scope checkpoint.Hash, i
 	return unavailable(err)
 }
 
+// isInteraction tells an interaction from what else there is.
+func isInteraction(record checkpoint.Record) bool {
+	return !isDecision(record) && !record.Status.Run()
+}
+
 // isDecision tells a decision from an interaction: nothing that is about interactions finds it.
 func isDecision(record checkpoint.Record) bool { return record.Status == checkpoint.Remembered }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,7 @@ type Gate struct {
 	owed     owed
 	sweeps   sweeps
 	trimmer  trimmer
+	packers  sync.Pool // of *flate.Writer, which are large
 }
 
 // face embeds a Face without exporting the field.

@@ -25,9 +25,10 @@ func (f *Face) Invoke(ctx context.Context, call Call) (outcome Outcome, err erro
 	if err != nil {
 		return Outcome{}, err
 	}
-	defer done()
+	var r *request
+	defer func() { r.after(done) }()
 	ctx = outside(ctx)
-	r, err := f.admit(ctx, call)
+	r, err = f.admit(ctx, call)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -78,7 +79,7 @@ func (r *request) serve(ctx context.Context) (Outcome, error) {
 	if !ok {
 		return Outcome{}, busy(in.ID)
 	}
-	defer release()
+	defer r.after(release)
 	// Now that nobody else in the process is at it: is it still what was decided on?
 	record, err := r.gate.store.Load(ctx, in.ID)
 	switch {
@@ -187,7 +188,7 @@ func (r *request) perform(ctx context.Context, in *checkpoint.Interaction, m mov
 		if e != nil {
 			return Outcome{}, e.on(in.ID)
 		}
-		defer room.release()
+		defer r.after(room.release)
 		r.room = room
 	}
 	if m.next != nil {
@@ -198,7 +199,11 @@ func (r *request) perform(ctx context.Context, in *checkpoint.Interaction, m mov
 	switch m.then {
 	case showPrompt:
 		prompt, err := r.show(recorded)
-		return r.prompts(prompt, outOfBand), err
+		outcome := r.prompts(prompt, outOfBand)
+		if run := r.call.Run; run != nil && err == nil {
+			run.found(outcome)
+		}
+		return outcome, err
 	case tellResult:
 		return Outcome{Interaction: in.ID, Result: bytes.Clone(in.Ending.Result)}, nil
 	default:
@@ -263,13 +268,13 @@ func (r *request) fresh(ctx context.Context) (Outcome, error) {
 	if e != nil {
 		return Outcome{}, e
 	}
-	defer room.release()
+	defer r.after(room.release)
 	r.room = room
 	release, ok := g.claims.hold(id) // for F1, too: a step makes its record (O1, O2), and so does H9
 	if !ok {
 		return Outcome{}, busy(id)
 	}
-	defer release()
+	defer r.after(release)
 	if r.start.IsZero() { // F1
 		return r.run(ctx, in, false)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/parley-go/parley/checkpoint"
@@ -75,8 +74,8 @@ func (f *Face) List(ctx context.Context, q ListQuery) (ListPage, error) {
 	case !q.AllScopes:
 		return ListPage{}, fail(ErrUnauthorized, "the host names no scope")
 	}
-	if slices.Contains(q.Statuses, checkpoint.Remembered) {
-		return ListPage{}, fail(ErrInvalidArguments, "list: decisions are no interactions, and have a list of their own")
+	if notInteractions(q.Statuses) {
+		return ListPage{}, fail(ErrInvalidArguments, "list: decisions and runs are no interactions, and have lists of their own")
 	}
 	if len(query.Statuses) == 0 {
 		query.Statuses = []checkpoint.Status{checkpoint.Started, checkpoint.Open, checkpoint.Answered, checkpoint.Running}
@@ -139,7 +138,7 @@ func (f *Face) InspectID(ctx context.Context, scope string, id checkpoint.ID) (S
 	defer done()
 	g := f.gate
 	record, err := g.store.Load(ctx, id)
-	if err == nil && (record.Scope != g.hash("scope", scope) || isDecision(record)) {
+	if err == nil && (record.Scope != g.hash("scope", scope) || !isInteraction(record)) {
 		err = checkpoint.ErrNotFound
 	}
 	if errors.Is(err, checkpoint.ErrNotFound) {

@@ -45,9 +45,10 @@ type Event struct {
 // A change is a batch with what is told of it when it is applied.
 type change struct {
 	batch     *checkpoint.Batch
-	next      *checkpoint.Interaction // which the first put writes
+	next      *checkpoint.Interaction // which the first put writes; nil: it writes a run
 	event     Event
-	decisions []Event // what becomes of decisions by it
+	decisions []Event   // what becomes of decisions by it
+	held      []*change // of the prompts that are written with a run; their batches are in this one
 }
 
 // change makes the write of next, where prev is what the store holds.
@@ -72,6 +73,9 @@ func (g *Gate) change(from origin, prev, next *checkpoint.Interaction) (*change,
 // told is the event of the change, with what only an observer asks for.
 func (c *change) told() Event {
 	e := c.event
+	if c.next == nil {
+		return e
+	}
 	if last := c.next.Last(); last != nil {
 		e.Asked, e.Deadline = last.Asked, last.Deadline
 		for _, q := range last.Questions {

@@ -99,6 +99,7 @@ type Limits struct {
 	Result    int // a kept result, a larger one is not kept; a step's, a larger one is refused; default 64 KiB
 	Questions int // in one prompt; default 16
 	Options   int // of one question; default 256
+	Blob      int // of a host's run: its state, its notes, before they are compressed; default and at most 16 MiB
 	Name      int // scope, session, start ID, key; default 1 KiB, at most 8 KiB
 	Depth     int // of JSON; default 64, at most 10000
 }
@@ -110,6 +111,7 @@ func (l *Limits) setDefaults() {
 	l.State = cmp.Or(l.State, 256<<10)
 	l.Result = cmp.Or(l.Result, 64<<10)
 	l.Questions = cmp.Or(l.Questions, 16)
+	l.Blob = cmp.Or(l.Blob, checkpoint.MaxData)
 	l.Options = cmp.Or(l.Options, 256)
 	l.Name = cmp.Or(l.Name, 1<<10)
 	l.Depth = cmp.Or(l.Depth, 64)
@@ -177,6 +179,9 @@ func (o *Options) validate() error {
 			return fmt.Errorf("open gate: limit of %s %d is over %d: no store takes such a record", name, n, checkpoint.MaxData/2)
 		}
 	}
+	if o.Limits.Blob > checkpoint.MaxData {
+		return fmt.Errorf("open gate: limit of a run's state %d is over %d: no store takes such a row", o.Limits.Blob, checkpoint.MaxData)
+	}
 	if o.Limits.Name > maxName {
 		return fmt.Errorf("open gate: limit of names %d is over %d", o.Limits.Name, maxName)
 	}
@@ -184,7 +189,7 @@ func (o *Options) validate() error {
 		return fmt.Errorf("open gate: limit of depth %d is over %d", o.Limits.Depth, maxDepth)
 	}
 	for _, n := range []int{
-		o.Limits.Arguments, o.Limits.Answer, o.Limits.Prompt, o.Limits.State, o.Limits.Result, o.Limits.Questions,
+		o.Limits.Arguments, o.Limits.Answer, o.Limits.Prompt, o.Limits.State, o.Limits.Result, o.Limits.Blob, o.Limits.Questions,
 		o.Limits.Options, o.Limits.Name, o.Limits.Depth,
 	} {
 		if n < 0 {

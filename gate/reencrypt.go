@@ -26,9 +26,9 @@ type ReencryptOptions struct {
 // A ReencryptReport is what [Reencrypt] found. When Left and Unread are 0, nothing is sealed under
 // another key than the first one, and the others can leave the ring.
 type ReencryptReport struct {
-	Sealed  int // interactions and decisions that were sealed anew, with their rows
+	Sealed  int // interactions, decisions and runs that were sealed anew, with their rows
 	Current int // those that were as they should be
-	Left    int // those that a running handler holds, or that changed meanwhile: run it again later
+	Left    int // those that somebody works on, or that changed meanwhile: run it again later
 	Unread  int // those that cannot be read: damaged, or of a key that is not among the DataKeys
 	// Problems are the first errors of what is Unread.
 	Problems []error
@@ -179,6 +179,14 @@ func (r *reencryption) reseal(old checkpoint.Record) (checkpoint.Record, error) 
 		}
 		d.Revision++
 		return r.vault.encodeDecision(d)
+	}
+	if old.Status.Run() {
+		run, err := r.source(old.Data).decodeRun(old)
+		if err != nil {
+			return checkpoint.Record{}, err
+		}
+		run.Revision++
+		return r.vault.encodeRun(run)
 	}
 	in, err := r.source(old.Data).decode(old)
 	if err != nil {

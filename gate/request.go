@@ -23,6 +23,10 @@ type request struct {
 	start checkpoint.Hash // zero: no start ID
 	join  checkpoint.Hash // zero: the call joins nothing
 
+	// held is set where the request's prompt waits for the commit of its run.
+	held          *heldCall
+	heldOutOfBand bool
+
 	// room is what the request has reserved, from when a handler is to run; reports takes the
 	// progress of its latest run.
 	owner   string // of its claims
@@ -60,6 +64,9 @@ func (f *Face) admit(ctx context.Context, call Call) (*request, error) {
 		}
 	}
 	r.scope = g.hash("scope", call.Scope)
+	if e := r.inRun(); e != nil {
+		return nil, e
+	}
 	r.sess = g.hash("session", call.Scope, call.Session)
 	if call.StartID != "" {
 		r.start = g.hash("start", call.Scope, call.StartID)
@@ -280,7 +287,7 @@ func startID(in *checkpoint.Interaction) checkpoint.Hash {
 
 func (g *Gate) load(ctx context.Context, id checkpoint.ID) (*checkpoint.Interaction, error) {
 	record, err := g.store.Load(ctx, id)
-	if err == nil && isDecision(record) {
+	if err == nil && !isInteraction(record) {
 		err = checkpoint.ErrNotFound
 	}
 	if errors.Is(err, checkpoint.ErrNotFound) {

@@ -45,6 +45,10 @@ func (g *Gate) sweepOne(ctx context.Context, record checkpoint.Record) {
 		g.remove(ctx, record, g.decision(record).Tool)
 		return
 	}
+	if record.Status.Run() { // W9
+		g.sweepRun(ctx, record)
+		return
+	}
 	if record.Status == checkpoint.Tombstone { // X5
 		g.remove(ctx, record, "")
 		return

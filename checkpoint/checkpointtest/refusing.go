@@ -31,7 +31,7 @@ var refusing = []promise{
 				"zero id":            puts(broken(func(r *checkpoint.Record) { r.ID = checkpoint.ID{} })),
 				"revision 0":         puts(broken(func(r *checkpoint.Record) { r.Revision = 0 })),
 				"status 0":           puts(broken(func(r *checkpoint.Record) { r.Status = 0 })),
-				"unknown status":     puts(broken(func(r *checkpoint.Record) { r.Status = 9 })),
+				"unknown status":     puts(broken(func(r *checkpoint.Record) { r.Status = 15 })),
 				"due in nanoseconds": puts(broken(func(r *checkpoint.Record) { r.Due = epoch.Add(time.Microsecond) })),
 				"due before 1970":    puts(broken(func(r *checkpoint.Record) { r.Due = time.UnixMilli(-5) })),
 				"delete zero id":     deletes(checkpoint.Record{Revision: 1}),

@@ -1,0 +1,126 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/parley-go/parley/internal/canon"
+)
+
+// A Run is work of a host that goes on over several calls, such as an agent's. It is kept as a
+// [Record] in state [RunLive] or [RunEnded]; what is large is in rows under it. All times are UTC
+// in whole milliseconds.
+type Run struct {
+	ID       ID        `json:"id"`
+	Revision uint64    `json:"revision"`
+	Status   Status    `json:"status"`
+	Scope    Hash      `json:"scope"`
+	Created  time.Time `json:"created"`
+	Updated  time.Time `json:"updated"`
+	Due      time.Time `json:"due,omitzero"` // see [Record.Due]
+	Claim    Claim     `json:"claim,omitzero"`
+
+	Face  string          `json:"face,omitempty"`  // through which it was begun
+	Notes json.RawMessage `json:"notes,omitempty"` // the host's own
+	Blob  *Blob           `json:"blob,omitempty"`  // nil: there is none yet
+	// Deadline is the latest one of the prompts that were open when it stopped; zero: there were
+	// none, or one of them had none, and then Endless is set.
+	Deadline time.Time `json:"deadline,omitzero"`
+	Endless  bool      `json:"endless,omitempty"`
+	Ending   *Ending   `json:"ending,omitempty"`
+}
+
+// A Blob says what the bytes in a row of a run are when they are read back.
+type Blob struct {
+	Size   int64 `json:"size"`   // in bytes, before they were compressed
+	Digest Hash  `json:"digest"` // SHA-256
+}
+
+// runVersion is the version of the JSON value in the record of a run. A later release reads all
+// earlier ones.
+const runVersion = 1
+
+type runEnvelope struct {
+	V int `json:"v"`
+	*Run
+}
+
+// EncodeRun returns the record of the run: its plain fields and, in Data, all of it.
+func EncodeRun(r *Run) (Record, error) {
+	if reason := r.contradiction(); reason != "" {
+		return Record{}, fmt.Errorf("write run %s: %s", r.ID, reason)
+	}
+	data, err := canon.Marshal(runEnvelope{runVersion, r})
+	if err != nil {
+		return Record{}, fmt.Errorf("write run %s: %w", r.ID, err)
+	}
+	return Record{ID: r.ID, Revision: r.Revision, Status: r.Status, Scope: r.Scope, Due: r.Due, Claim: r.Claim, Data: data}, nil
+}
+
+// DecodeRun reads the record of a run. Its error is a [*DecodeError]: the record is none, Data is
+// of an unknown version, malformed, contradicts itself, or says other than the plain fields beside
+// it (R37).
+func DecodeRun(record Record) (*Run, error) {
+	if !record.Status.Run() || !record.Start.IsZero() {
+		return nil, &DecodeError{record.ID, "not a run", nil}
+	}
+	var version struct {
+		V int `json:"v"`
+	}
+	if err := json.Unmarshal(record.Data, &version); err != nil {
+		return nil, &DecodeError{record.ID, "malformed data", err}
+	}
+	if version.V != runVersion { // what else a newer one holds is not known
+		return nil, &DecodeError{record.ID, fmt.Sprintf("format version %d, want %d", version.V, runVersion), nil}
+	}
+	r := new(Run)
+	dec := json.NewDecoder(bytes.NewReader(record.Data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&runEnvelope{Run: r}); err != nil {
+		return nil, &DecodeError{record.ID, "malformed data", err}
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, &DecodeError{record.ID, "data after the end", nil}
+	}
+	field := ""
+	switch {
+	case r.ID != record.ID:
+		field = "id"
+	case r.Revision != record.Revision:
+		field = "revision"
+	case r.Status != record.Status:
+		field = "status"
+	case r.Scope != record.Scope:
+		field = "scope"
+	case !r.Due.Equal(record.Due):
+		field = "due"
+	case r.Claim != record.Claim:
+		field = "claim"
+	}
+	if field != "" {
+		return nil, &DecodeError{record.ID, fmt.Sprintf("plain field %q says other than the data", field), nil}
+	}
+	if reason := r.contradiction(); reason != "" {
+		return nil, &DecodeError{record.ID, reason, nil}
+	}
+	return r, nil
+}
+
+// contradiction says what in a run does not go together; "" where nothing does.
+func (r *Run) contradiction() string {
+	switch ended := r.Status == RunEnded; {
+	case !r.Status.Run():
+		return "a run in a state that is none of a run's"
+	case ended != (r.Ending != nil):
+		return "an end that is not told, or one of a run that goes on"
+	case ended && (r.Claim.Owner != "" || r.Blob != nil):
+		return "a run that has ended and goes on"
+	case r.Blob != nil && r.Blob.Size < 0:
+		return "a blob of a negative size"
+	}
+	return ""
+}
