@@ -102,8 +102,8 @@ type RunCommit struct {
 // Cancelling ctx does not break the writing off. Whatever it returns, the run has stopped; after an
 // error it is as its last commit left it, and the calls that asked are as after a crash.
 //
-// A blob over Limits.Blob is ErrTooLarge. Where the right to one of the calls was lost meanwhile,
-// its prompt is left out.
+// A blob over Limits.Blob is ErrTooLarge, and then the run stops as with Release. Where the right
+// to one of the calls was lost meanwhile, its prompt is left out.
 func (r *Run) Commit(ctx context.Context, c RunCommit) ([]Outcome, error) {
 	held, open, prev, err := r.stop()
 	if err != nil {
@@ -116,6 +116,9 @@ func (r *Run) Commit(ctx context.Context, c RunCommit) ([]Outcome, error) {
 		}
 	}()
 	written, err := r.commit(ctx, prev, c, held, open)
+	if errors.Is(err, ErrTooLarge) {
+		r.giveUp(ctx, prev, held, open)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +157,16 @@ func (r *Run) commit(ctx context.Context, prev *checkpoint.Run, rc RunCommit, he
 		return nil, err
 	}
 	next.Notes = rc.Notes
+	rows := append(r.forget(next), checkpoint.RowPut{Row: row, Epoch: next.Claim.Epoch})
+	return r.write(ctx, prev, next, rows, held, open)
+}
+
+// write writes the state in which the run stops, with the prompts that are held. It returns the
+// calls whose prompts it wrote.
+func (r *Run) write(
+	ctx context.Context, prev, next *checkpoint.Run, rows []checkpoint.RowPut, held []*heldCall, open []Outcome,
+) ([]*heldCall, error) {
+	g := r.face.gate
 	for {
 		next.Deadline, next.Endless = latest(held, open)
 		next.Due = g.runDue(next.Updated, next.Deadline, next.Endless)
@@ -161,7 +174,7 @@ func (r *Run) commit(ctx context.Context, prev *checkpoint.Run, rc RunCommit, he
 		if err != nil {
 			return nil, unavailable(err)
 		}
-		c.batch.Rows = append(r.forget(next), checkpoint.RowPut{Row: row, Epoch: next.Claim.Epoch})
+		c.batch.Rows = rows
 		for _, h := range held {
 			b := h.change.batch
 			c.batch.Puts, c.batch.Audit = append(c.batch.Puts, b.Puts...), append(c.batch.Audit, b.Audit...)
@@ -277,18 +290,30 @@ func (r *Run) Finish(ctx context.Context, e RunEnd) error {
 	}
 }
 
-// Release stops the run and leaves it as its last commit did (W7); prompts that are held are given
-// up. After Commit and Finish it does nothing.
+// Release stops the run and leaves it as its last commit did (W7). Prompts that are held are written
+// and shown to nobody here: calls of the run that is resumed find them open. After Commit and Finish
+// it does nothing.
 func (r *Run) Release(ctx context.Context) {
-	held, _, _, err := r.stop()
+	held, open, prev, err := r.stop()
 	if err != nil {
 		return
 	}
 	defer r.end()
+	r.giveUp(ctx, prev, held, open)
 	for _, h := range held {
 		h.end()
 	}
-	r.releaseClaim(ctx)
+}
+
+// giveUp is W7.
+func (r *Run) giveUp(ctx context.Context, prev *checkpoint.Run, held []*heldCall, open []Outcome) {
+	if len(held) == 0 {
+		r.releaseClaim(ctx)
+		return
+	}
+	if _, err := r.write(ctx, prev, r.next(prev), nil, held, open); err != nil {
+		r.face.gate.log.WarnContext(ctx, "run not released", "run", prev.ID, "error", err)
+	}
 }
 
 // releaseClaim gives the claim up. Where that fails the claim is dead all the same when the process

@@ -401,6 +401,32 @@ func TestRunIsSealed(t *testing.T) {
 	last.Release(t.Context())
 }
 
+// R25: a run that is released, or whose state is too large, leaves what it asked for its calls to
+// find (W7).
+func TestRunReleasedWithPrompts(t *testing.T) {
+	for name, stop := range map[string]func(run *gate.Run){
+		"release": func(run *gate.Run) { run.Release(t.Context()) },
+		"too large": func(run *gate.Run) {
+			_, err := run.Commit(t.Context(), gate.RunCommit{Blob: make([]byte, 1001)})
+			wantCode(t, "commit", err, gate.ErrTooLarge)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var effects counter
+			g := open(t, newMem(), gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Limits: gate.Limits{Blob: 1000}})
+			f := face(t, g)
+			run := mustBegin(t, f)
+			mustHold(t, f, inRun(run, "api"))
+			stop(run)
+			again := mustResume(t, f, run.ID())
+			wantBlob(t, again, "")
+			prompt := mustAsk(t, f, inRun(again, "api"))
+			mustFinish(t, f, with(inRun(again, "api"), prompt, allow), `"deployed api"`)
+			effects.want(t, 1)
+		})
+	}
+}
+
 // R39: a run goes when nobody went on with it for long after its prompts, an ended one after its
 // retention (W9); one that goes on stays.
 func TestRunsAreSwept(t *testing.T) {
