@@ -29,6 +29,8 @@ const anything = "*"
 const (
 	bbolt         = "go.etcd.io/bbolt"
 	btree         = "github.com/google/btree"
+	eino          = "github.com/cloudwego/eino"
+	einoSchema    = "github.com/eino-contrib/jsonschema"
 	goCmp         = "github.com/google/go-cmp"
 	jsonSchema    = "github.com/santhosh-tekuri/jsonschema/v6"
 	jsonSchemaFor = "github.com/google/jsonschema-go"
@@ -49,6 +51,7 @@ var house = map[string]place{
 	"internal/pgtest":   {floor: 0},
 	"internal/powercut": {floor: 0, beside: []string{"internal/crash"}},
 	"internal/resume":   {floor: 0},
+	"internal/scripted": {floor: 0, outside: []string{eino}},
 	"internal/schema": {floor: 0, beside: []string{"internal/canon"},
 		outside: []string{jsonSchema, jsonSchemaFor, jsontext}},
 
@@ -65,6 +68,8 @@ var house = map[string]place{
 	"gate/gatetest": {floor: 3, beside: []string{"gate"}},
 
 	"bench":             {floor: 5, outside: []string{bbolt, pgx}},
+	"agent": {floor: 4, outside: []string{eino, einoSchema}},
+	"bench":             {floor: 5, outside: []string{bbolt}},
 	"bench/ratios":      {floor: 5},
 	"examples/observe":  {floor: 5},
 	"examples/terminal": {floor: 5, outside: []string{anything}},

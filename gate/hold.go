@@ -290,9 +290,9 @@ func (r *Run) Finish(ctx context.Context, e RunEnd) error {
 	}
 }
 
-// Release stops the run and leaves it as its last commit did (W7). Prompts that are held are written
-// and shown to nobody here: calls of the run that is resumed find them open. After Commit and Finish
-// it does nothing.
+// Release stops the run and leaves it as its last commit did (W7). Prompts that are held are
+// written and shown to nobody here: calls of the run that is resumed find them open. After Commit
+// and Finish it does nothing.
 func (r *Run) Release(ctx context.Context) {
 	held, open, prev, err := r.stop()
 	if err != nil {

@@ -1,0 +1,29 @@
+package agent
+
+import (
+	"context"
+	"strings"
+
+	"github.com/cloudwego/eino/adk"
+	"github.com/cloudwego/eino/compose"
+)
+
+// place returns where in the tree of agents ctx stands: the names of the agents from the top, and a
+// path that tells two agents of one name apart by the tool calls that lead to them.
+func place(ctx context.Context) (agents []string, path string) {
+	var parts []string
+	for _, segment := range compose.GetCurrentAddress(ctx) {
+		switch segment.Type {
+		case adk.AddressSegmentAgent:
+			agents = append(agents, segment.ID)
+			parts = append(parts, segment.ID)
+		case adk.AddressSegmentTool:
+			parts = append(parts, segment.ID+"\x00"+segment.SubID)
+		}
+	}
+	// The tool that is being called stands behind its agent.
+	for len(parts) > 0 && strings.Contains(parts[len(parts)-1], "\x00") {
+		parts = parts[:len(parts)-1]
+	}
+	return agents, strings.Join(parts, "\x01")
+}

@@ -1,0 +1,229 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cloudwego/eino/adk"
+	"github.com/cloudwego/eino/schema"
+
+	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/interrupt"
+)
+
+// An Agent runs an agent of eino's under a gate. It is safe for concurrent use; several runs go on
+// at once.
+type Agent struct {
+	gate *gate.Gate
+	face *gate.Face
+	eino adk.Agent
+	opts Options
+}
+
+// Options are the options of an Agent. The zero field is the documented default.
+type Options struct {
+	// Name is the name of the agent's face. It stays the same over restarts: runs and tokens are
+	// good for it alone. Default: "agent:" and the name of eino's agent.
+	Name string
+	// Streaming lets models and tools stream.
+	Streaming bool
+}
+
+// New returns an Agent for eino's. The gate has all tools that eino's agent was given with [Tool]
+// and [Wrap]; its models are wrapped with [Model].
+func New(ctx context.Context, g *gate.Gate, eino adk.Agent, opts *Options) (*Agent, error) {
+	if g == nil || eino == nil {
+		return nil, errors.New("make agent: a gate and an agent of eino's are needed")
+	}
+	a := &Agent{gate: g, eino: eino}
+	if opts != nil {
+		a.opts = *opts
+	}
+	if a.opts.Name == "" {
+		a.opts.Name = "agent:" + eino.Name(ctx)
+	}
+	var err error
+	if a.face, err = g.NewFace(a.opts.Name, nil); err != nil {
+		return nil, fmt.Errorf("make agent: %w", err)
+	}
+	return a, nil
+}
+
+// Close lets no run begin or go on through this agent and waits for those that do, each of which
+// stops at its next tool call. It is [gate.Face.Close].
+func (a *Agent) Close(ctx context.Context) error { return a.face.Close(ctx) }
+
+// A Start begins a run. Scope and Facilities are the host's grant (see [gate.Call]).
+type Start struct {
+	Scope      string
+	Messages   []*schema.Message
+	Facilities []interrupt.Facility
+	// Events is told what happens, one event at a time, from several goroutines, and must not
+	// block. Default: nobody is told.
+	Events func(Event)
+}
+
+// Start runs the agent until it stops: it finished, or people are needed. Where an error comes with
+// a run, that can be resumed. Cancelling ctx breaks off what models and tools do; the run stops
+// there, and what it asked until then is kept.
+func (a *Agent) Start(ctx context.Context, s Start) (*Run, error) {
+	input, err := encodeMessages(s.Messages)
+	if err != nil {
+		return nil, fmt.Errorf("start run: %w", err)
+	}
+	run, err := a.face.BeginRun(ctx, s.Scope, nil)
+	if err != nil {
+		return nil, fmt.Errorf("start run: %w", err)
+	}
+	if err := run.Keep(ctx, inputName, input); err != nil {
+		run.Release(ctx)
+		return nil, fmt.Errorf("start run: %w", err)
+	}
+	g := a.going(ctx, run, s.Scope, s.Facilities, s.Events)
+	return a.goOn(ctx, g)
+}
+
+// A Resume goes on with a run.
+type Resume struct {
+	Scope      string
+	Run        checkpoint.ID
+	Answers    []Answer
+	Facilities []interrupt.Facility
+	Events     func(Event) // as in Start
+}
+
+// An Answer answers one prompt of the run whole.
+type Answer struct {
+	// Interaction is the prompt's. With its Token the answer is that of the caller of the run;
+	// without, that of By, who answers by another road and is authorized as such (R24).
+	Interaction checkpoint.ID
+	Token       gate.Token
+	By          string
+	Answers     gate.Answers
+}
+
+// Resume gives the answers and goes on with the run until it stops again. Questions without an
+// answer stay open with the tokens they have. Without answers it goes on with what was answered by
+// another road meanwhile, and tries again what could not go on.
+//
+// A run that has ended is returned as it is, and nothing runs. One that goes on elsewhere is
+// [gate.ErrBusy], an unknown one and one of another scope or agent [gate.ErrInvalidContinuation].
+// An answer that is refused is a [Problem] of the run, with the question still open.
+func (a *Agent) Resume(ctx context.Context, r Resume) (*Run, error) {
+	s, err := a.face.InspectRun(ctx, r.Scope, r.Run)
+	if err != nil {
+		return nil, fmt.Errorf("resume run %s: %w", r.Run, err)
+	}
+	if s.Status == checkpoint.RunEnded {
+		return ofSummary(s), nil
+	}
+	known, err := readNotes(s.Notes)
+	if err != nil {
+		return nil, fmt.Errorf("resume run %s: %w: %w", r.Run, ErrCheckpoint, err)
+	}
+	answers, err := a.give(ctx, r, known)
+	if err != nil {
+		return nil, fmt.Errorf("resume run %s: %w", r.Run, err)
+	}
+	run, err := a.face.ResumeRun(ctx, r.Scope, r.Run)
+	if errors.Is(err, gate.ErrAlreadyCompleted) { // it ended meanwhile
+		if s, err = a.face.InspectRun(ctx, r.Scope, r.Run); err == nil {
+			return ofSummary(s), nil
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("resume run %s: %w", r.Run, err)
+	}
+	g := a.going(ctx, run, r.Scope, r.Facilities, r.Events)
+	g.answers = answers
+	return a.goOn(ctx, g)
+}
+
+// give records the answers that come by another road, and returns the others by start ID.
+func (a *Agent) give(ctx context.Context, r Resume, known notes) (map[string]Answer, error) {
+	byStart := map[string]Answer{}
+	for _, answer := range r.Answers {
+		start := ""
+		for _, e := range known.Calls {
+			if e.Interaction == answer.Interaction.String() {
+				start = e.Start
+			}
+		}
+		_, twice := byStart[start]
+		switch {
+		case start == "":
+			return nil, fmt.Errorf("answer %s: %w: the run has no such question", answer.Interaction, gate.ErrInvalidContinuation)
+		case twice:
+			return nil, fmt.Errorf("answer %s: %w: it is answered twice", answer.Interaction, gate.ErrInvalidAnswer)
+		case answer.Token != "":
+			byStart[start] = answer
+			continue
+		}
+		s, err := a.face.InspectID(ctx, r.Scope, answer.Interaction)
+		if err != nil {
+			return nil, fmt.Errorf("answer %s: %w", answer.Interaction, err)
+		}
+		request := gate.AnswerRequest{Interaction: answer.Interaction, Answers: answer.Answers, Scope: r.Scope, By: answer.By}
+		if s.Prompt != nil {
+			request.Round = s.Prompt.Round
+		}
+		if err := a.face.Answer(ctx, request); err != nil {
+			return nil, fmt.Errorf("answer %s: %w", answer.Interaction, err)
+		}
+	}
+	return byStart, nil
+}
+
+// Inspect returns where a run stands, its open questions without tokens. Nothing runs.
+func (a *Agent) Inspect(ctx context.Context, scope string, id checkpoint.ID) (*Run, error) {
+	s, err := a.face.InspectRun(ctx, scope, id)
+	if err != nil {
+		return nil, fmt.Errorf("inspect run %s: %w", id, err)
+	}
+	return a.withQuestions(ctx, scope, s)
+}
+
+func (a *Agent) withQuestions(ctx context.Context, scope string, s gate.RunSummary) (*Run, error) {
+	run := ofSummary(s)
+	known, err := readNotes(s.Notes)
+	if err != nil {
+		return run, fmt.Errorf("inspect run %s: %w: %w", s.ID, ErrCheckpoint, err)
+	}
+	for _, e := range known.Calls {
+		id, err := checkpoint.ParseID(e.Interaction)
+		if err != nil {
+			continue // the call waits for no person
+		}
+		in, err := a.face.InspectID(ctx, scope, id)
+		if err != nil || in.Status != checkpoint.Open {
+			continue // answered, expired or gone: it is no open question
+		}
+		run.Questions = append(run.Questions, Question{Origin: e.origin(), Outcome: gate.Outcome{Interaction: id, Prompt: in.Prompt}})
+	}
+	return run, nil
+}
+
+// A Page is one page of a listing. Next is empty on the last one.
+type Page struct {
+	Runs []*Run
+	Next string
+}
+
+// Runs returns the runs of a scope page by page, oldest first, their open questions without tokens.
+func (a *Agent) Runs(ctx context.Context, q gate.RunQuery) (Page, error) {
+	list, err := a.face.Runs(ctx, q)
+	if err != nil {
+		return Page{}, fmt.Errorf("list runs: %w", err)
+	}
+	page := Page{Next: list.Next}
+	for _, s := range list.Runs {
+		run, err := a.withQuestions(ctx, q.Scope, s)
+		if problem := errors.Join(s.Problem, err); problem != nil { // it is listed, and the others with it
+			run.Problems = append(run.Problems, Problem{Err: problem})
+		}
+		page.Runs = append(page.Runs, run)
+	}
+	return page, nil
+}

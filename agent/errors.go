@@ -1,0 +1,25 @@
+package agent
+
+import "errors"
+
+// The errors of this package; those of the gate are [gate.Error].
+var (
+	// ErrNoRun: a tool was called outside of a run of an [Agent].
+	ErrNoRun = errors.New("the tool is not called in a run of an agent under the gate")
+	// ErrModel: a tool was called by an agent whose model is not wrapped with [Model].
+	ErrModel = errors.New("the agent's model is not wrapped with agent.Model")
+	// ErrToolCallIDs: the model gave tool calls without ids, or one id to two of them, so that
+	// answers could be taken for those of another call. Resume asks the model again.
+	ErrToolCallIDs = errors.New("the model's tool calls have no ids, or the same one twice")
+	// ErrForeignInterrupt: something in the agent raised an interrupt of eino's own. Nobody is
+	// asked and the run has failed: return a question of package interrupt from a tool that is
+	// wrapped with [Tool] or [Wrap] instead of calling tool.Interrupt.
+	ErrForeignInterrupt = errors.New("an interrupt of eino's own, not a question of package interrupt: " +
+		"return one from a wrapped tool instead of calling tool.Interrupt")
+	// ErrCheckpoint: the run's checkpoint does not fit the agent as it is now, or holds another
+	// call than the one that asked. Nothing ran, and the run is as it was.
+	ErrCheckpoint = errors.New("the checkpoint does not fit")
+	// ErrExtra: a message has an Extra value that eino cannot write into a checkpoint, so that a
+	// question in this conversation could never be stored.
+	ErrExtra = errors.New("a message has an Extra value that eino cannot store")
+)

@@ -1,0 +1,143 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/interrupt"
+)
+
+// A going is one going of a run, from its start or resume to where it stops. It travels in the
+// context of everything that eino runs.
+type going struct {
+	face       *gate.Face
+	run        *gate.Run
+	scope      string
+	facilities []interrupt.Facility
+	caller     context.Context // ends when the caller's does; eino's own does not
+
+	mu      sync.Mutex // guards what follows
+	events  func(Event)
+	answers map[string]Answer   // by start ID
+	turns   map[string]int      // answers of a model so far, by the path of its agent
+	calls   map[string]envelope // that wait, by start ID
+	trouble map[string]error    // why a call that waits cannot go on, by start ID
+}
+
+type goingKey struct{}
+
+func with(ctx context.Context, g *going) context.Context {
+	return context.WithValue(ctx, goingKey{}, g)
+}
+
+func from(ctx context.Context) *going {
+	g, _ := ctx.Value(goingKey{}).(*going)
+	return g
+}
+
+// callerContext is ctx, which eino gave, and ends with the caller's, too.
+func (g *going) callerContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(g.caller, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// answered notes that the model of the agent with that path gave its nth answer.
+func (g *going) answered(path string, n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.turns[path] = n
+}
+
+// turnsOf is how many answers there are. One that failed is none: nothing follows from it, and a
+// run that is resumed does not meet it again.
+func (g *going) turnsOf(path string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.turns[path]
+}
+
+// startID is the key of one tool call in the run: the model's id for it, and which of the model's
+// answers it is from, since models use their ids again.
+func (g *going) startID(agents int, path string, turn int, call string) string {
+	if len(call) > 128 {
+		call = shortened(call)
+	}
+	if agents > 1 {
+		return fmt.Sprintf("%s/%s/%d/%s", g.run.ID(), shortened(path), turn, call)
+	}
+	return fmt.Sprintf("%s/%d/%s", g.run.ID(), turn, call)
+}
+
+func shortened(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:8])
+}
+
+// answer takes the caller's answer to a call, once.
+func (g *going) answer(start string) (Answer, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	a, ok := g.answers[start]
+	delete(g.answers, start)
+	return a, ok
+}
+
+// waits notes a call that waits; why is set where that is not for a person.
+func (g *going) waits(e envelope, why error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.calls[e.Start] = e
+	if why != nil {
+		g.trouble[e.Start] = why
+	}
+}
+
+// isOurs reports whether an interrupt of eino's is a call that waits.
+func (g *going) isOurs(info any) bool {
+	text, _ := info.(string)
+	e, err := readEnvelope(text)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, ok := g.calls[e.Start]
+	return err == nil && ok
+}
+
+func (g *going) tell(e Event) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.events != nil {
+		g.events(e)
+	}
+}
+
+// notes are what the run's record keeps of it.
+func (g *going) notes() notes {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := notes{V: notesVersion, Turns: maps.Clone(g.turns)}
+	for _, start := range slices.Sorted(maps.Keys(g.calls)) {
+		n.Calls = append(n.Calls, g.calls[start])
+	}
+	return n
+}
+
+// problems are why calls that wait cannot go on.
+func (g *going) problems() []Problem {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var all []Problem
+	for _, start := range slices.Sorted(maps.Keys(g.trouble)) {
+		e := g.calls[start]
+		id, _ := checkpoint.ParseID(e.Interaction) // zero where there is none
+		all = append(all, Problem{Interaction: id, Tool: e.Tool, Call: e.Call, Agents: e.Agents, Err: g.trouble[start]})
+	}
+	return all
+}

@@ -1,0 +1,202 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/gob"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+
+	"github.com/cloudwego/eino/components"
+	"github.com/cloudwego/eino/components/model"
+	"github.com/cloudwego/eino/schema"
+)
+
+// Model wraps the model of an agent that runs under the gate. In a run it refuses answers whose
+// tool calls have no ids or one id twice ([ErrToolCallIDs]), and keeps every answer until the run's
+// next commit, so that a run that is resumed after a crash gets the same answer to the same
+// messages, and makes the same tool calls, instead of new ones. Outside of a run it is the model.
+func Model(m model.ToolCallingChatModel) model.ToolCallingChatModel { return &recorder{m} }
+
+type recorder struct{ model model.ToolCallingChatModel }
+
+// GetType returns the name under which eino's callbacks know the model.
+func (r *recorder) GetType() string {
+	if name, ok := components.GetType(r.model); ok {
+		return name
+	}
+	t := reflect.TypeOf(r.model)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Name()
+}
+
+// IsCallbacksEnabled reports whether the model calls eino's callbacks itself.
+func (r *recorder) IsCallbacksEnabled() bool { return components.IsCallbacksEnabled(r.model) }
+
+// WithTools binds tools to the model.
+func (r *recorder) WithTools(tools []*schema.ToolInfo) (model.ToolCallingChatModel, error) {
+	m, err := r.model.WithTools(tools)
+	if err != nil {
+		return nil, err
+	}
+	return &recorder{m}, nil
+}
+
+// Generate answers, from what is kept where it is.
+func (r *recorder) Generate(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.Message, error) {
+	g := from(ctx)
+	if g == nil {
+		return r.model.Generate(ctx, input, opts...)
+	}
+	t, kept, err := g.takeTurn(ctx, input)
+	if kept != nil || err != nil {
+		return kept, err
+	}
+	caller, cancel := g.callerContext(ctx)
+	defer cancel()
+	answer, err := r.model.Generate(caller, input, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return answer, t.keep(ctx, answer)
+}
+
+// Stream answers in pieces. A whole answer is kept before the reader sees its end; one that is kept
+// already is one piece.
+func (r *recorder) Stream(
+	ctx context.Context, input []*schema.Message, opts ...model.Option,
+) (*schema.StreamReader[*schema.Message], error) {
+	g := from(ctx)
+	if g == nil {
+		return r.model.Stream(ctx, input, opts...)
+	}
+	t, kept, err := g.takeTurn(ctx, input)
+	if err != nil {
+		return nil, err
+	}
+	if kept != nil {
+		return schema.StreamReaderFromArray([]*schema.Message{kept}), nil
+	}
+	caller, cancel := g.callerContext(ctx)
+	source, err := r.model.Stream(caller, input, opts...)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	reader, writer := schema.Pipe[*schema.Message](1)
+	go func() {
+		defer cancel()
+		defer source.Close()
+		defer writer.Close()
+		t.pump(ctx, source, writer)
+	}()
+	return reader, nil
+}
+
+// A turn is one answer of one agent's model.
+type turn struct {
+	going *going
+	path  string // of the agent
+	n     int
+	name  string // under which it is kept
+}
+
+// takeTurn names the turn, and returns what is kept of it.
+func (g *going) takeTurn(ctx context.Context, input []*schema.Message) (turn, *schema.Message, error) {
+	_, path := place(ctx)
+	sum := sha256.New()
+	if err := json.NewEncoder(sum).Encode(input); err != nil {
+		return turn{}, nil, fmt.Errorf("%w: %w", ErrExtra, err)
+	}
+	t := turn{going: g, path: path, n: g.turnsOf(path) + 1}
+	t.name = "model\x00" + path + "\x00" + strconv.Itoa(t.n) + "\x00" + hex.EncodeToString(sum.Sum(nil))
+	data, ok := g.run.Kept(t.name)
+	if !ok {
+		return t, nil, nil
+	}
+	var kept []*schema.Message
+	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&kept); err != nil || len(kept) != 1 {
+		return t, nil, fmt.Errorf("read the model's answer that was kept: %w", errors.Join(ErrCheckpoint, err))
+	}
+	g.answered(path, t.n)
+	return t, kept[0], nil
+}
+
+// keep checks an answer and keeps it. It is durable when the first tool of it runs.
+func (t turn) keep(ctx context.Context, answer *schema.Message) error {
+	if err := checkCalls(answer); err != nil {
+		return err
+	}
+	data, err := encodeMessages([]*schema.Message{answer})
+	if err != nil {
+		return err
+	}
+	if err := t.going.run.Keep(ctx, t.name, data); err != nil {
+		return fmt.Errorf("keep the model's answer: %w", err)
+	}
+	t.going.answered(t.path, t.n)
+	return nil
+}
+
+// pump passes the pieces on and keeps the whole.
+func (t turn) pump(ctx context.Context, source *schema.StreamReader[*schema.Message], to *schema.StreamWriter[*schema.Message]) {
+	var pieces []*schema.Message
+	for {
+		piece, err := source.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			whole, err := schema.ConcatMessages(pieces)
+			if err == nil {
+				err = t.keep(ctx, whole)
+			}
+			if err != nil {
+				to.Send(nil, err)
+			}
+			return
+		case err != nil:
+			to.Send(nil, err)
+			return
+		}
+		pieces = append(pieces, piece)
+		if closed := to.Send(piece, nil); closed {
+			return
+		}
+	}
+}
+
+// checkCalls refuses tool calls that cannot be told apart.
+func checkCalls(answer *schema.Message) error {
+	seen := map[string]bool{}
+	for _, call := range answer.ToolCalls {
+		if call.ID == "" || seen[call.ID] {
+			return fmt.Errorf("%w: tool %q, id %.80q", ErrToolCallIDs, call.Function.Name, call.ID)
+		}
+		seen[call.ID] = true
+	}
+	return nil
+}
+
+// encodeMessages writes messages as eino does in a checkpoint, so that what eino cannot store is
+// found before anybody is asked.
+func encodeMessages(messages []*schema.Message) ([]byte, error) {
+	var buf bytes.Buffer
+	if err := gob.NewEncoder(&buf).Encode(messages); err != nil {
+		for i, m := range messages {
+			for key, value := range m.Extra {
+				if gob.NewEncoder(io.Discard).Encode(map[string]any{key: value}) != nil {
+					return nil, fmt.Errorf("%w: message %d, Extra %q is a %T", ErrExtra, i+1, key, value)
+				}
+			}
+		}
+		return nil, fmt.Errorf("%w: %w", ErrExtra, err)
+	}
+	return buf.Bytes(), nil
+}

@@ -1,0 +1,111 @@
+package agent_test
+
+import (
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/parley-go/parley/agent"
+	"github.com/parley-go/parley/checkpoint/boltstore"
+	"github.com/parley-go/parley/checkpoint/memstore"
+	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/scripted"
+)
+
+// R25: a run stops at a question, survives the restart of everything, and goes on with the answer.
+// A run that has ended tells how, and runs nothing.
+func TestRunSurvivesARestart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "parley.db")
+	var effects atomic.Int64
+	m := after(scripted.Do(call("c1", "deploy", deployInput{"api"})))
+	process := func(use func(w *world)) {
+		store, err := boltstore.Open(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := open(t, store, worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: m})
+		use(w)
+		w.close()
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var run *agent.Run
+	process(func(w *world) {
+		run = w.start()
+		wantWaiting(t, run, "c1")
+	})
+	process(func(w *world) {
+		seen, err := w.agent.Inspect(t.Context(), "ann", run.ID)
+		if err != nil || len(seen.Questions) != 1 || seen.Questions[0].Prompt.Token != "" || seen.Status != agent.Waiting {
+			t.Fatalf("inspect: %+v, %v", seen, err)
+		}
+		page, err := w.agent.Runs(t.Context(), gate.RunQuery{Scope: "ann"})
+		if err != nil || len(page.Runs) != 1 || page.Runs[0].ID != run.ID {
+			t.Fatalf("runs: %+v, %v", page, err)
+		}
+		wantFinished(t, w.resume(run.ID, to(of(t, run, "c1"), allow)), "[deployed api]")
+	})
+	asked := m.Asked()
+	process(func(w *world) {
+		wantFinished(t, w.resume(run.ID), "[deployed api]")
+		wantFinished(t, w.resume(run.ID, to(of(t, run, "c1"), allow)), "[deployed api]")
+	})
+	if effects.Load() != 1 || m.Asked() != asked {
+		t.Errorf("want one effect and no more of the model, have %d, %d more", effects.Load(), m.Asked()-asked)
+	}
+}
+
+// R31: of several questions of one turn each is answered alone; the others keep their tokens, and
+// what has ended does not run again.
+func TestParallelQuestions(t *testing.T) {
+	for _, order := range [][]string{{"a", "b", "c"}, {"a", "c", "b"}, {"b", "a", "c"}, {"b", "c", "a"}, {"c", "a", "b"}, {"c", "b", "a"}} {
+		for _, streaming := range []bool{false, true} {
+			var effects, runs atomic.Int64
+			m := after(scripted.Do(
+				call("a", "deploy", deployInput{"a"}), call("s", "status", struct{}{}),
+				call("b", "deploy", deployInput{"b"}), call("c", "deploy", deployInput{"c"}),
+			))
+			w := open(t, memstore.New(), worldOptions{
+				tools: []*gate.Tool{deploy(&effects, nil), status(&runs, nil)}, model: m, streaming: streaming,
+			})
+			run := w.start()
+			wantWaiting(t, run, "a", "b", "c")
+			tokens := map[string]gate.Token{}
+			for _, q := range run.Questions {
+				tokens[q.Call] = q.Prompt.Token
+			}
+			for i, id := range order {
+				run = w.resume(run.ID, to(of(t, run, id), allow))
+				for _, q := range run.Questions {
+					if q.Prompt.Token != tokens[q.Call] {
+						t.Errorf("order %v: answering %q changed the token of %q", order, id, q.Call)
+					}
+				}
+				if int(effects.Load()) != i+1 {
+					t.Errorf("order %v: %d effects after %d answers", order, effects.Load(), i+1)
+				}
+			}
+			wantFinished(t, run, "[deployed a][green][deployed b][deployed c]")
+			if runs.Load() != 1 {
+				t.Errorf("the sibling that did not ask ran %d times", runs.Load())
+			}
+		}
+	}
+}
+
+// R2, R17: a person's no is told to the model, and which of them it was.
+func TestNoIsTold(t *testing.T) {
+	var effects atomic.Int64
+	m := after(scripted.Do(
+		call("a", "deploy", deployInput{"a"}), call("b", "deploy", deployInput{"b"}), call("c", "deploy", deployInput{"c"})))
+	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: m})
+	run := w.start()
+	run = w.resume(run.ID, to(of(t, run, "a"), reject), to(of(t, run, "b"), `{"action":"decline"}`), to(of(t, run, "c"), `{"action":"cancel"}`))
+	wantFinished(t, run, "[A person was asked and rejected this call. It was not carried out. Do not make this call again.]"+
+		"[A person was asked about this call and declined to answer. It was not carried out. Do not make this call again.]"+
+		"[The person who was asked about this call broke off. It was not carried out. Do not make this call again.]")
+	if effects.Load() != 0 {
+		t.Errorf("a no had %d effects", effects.Load())
+	}
+}
