@@ -49,6 +49,8 @@ type worldOptions struct {
 	streaming bool
 	gate      gate.Options
 	plain     []tool.BaseTool // instead of the faces of tools
+
+	middlewares []compose.ToolMiddleware
 }
 
 func open(t *testing.T, store checkpoint.Store, o worldOptions) *world {
@@ -72,7 +74,7 @@ func open(t *testing.T, store checkpoint.Store, o worldOptions) *world {
 	faces = append(faces, o.plain...)
 	eino, err := adk.NewChatModelAgent(t.Context(), &adk.ChatModelAgentConfig{
 		Name: "release", Description: "d", Model: agent.Model(o.model),
-		ToolsConfig: adk.ToolsConfig{ToolsNodeConfig: compose.ToolsNodeConfig{Tools: faces}},
+		ToolsConfig: adk.ToolsConfig{ToolsNodeConfig: compose.ToolsNodeConfig{Tools: faces, ToolCallMiddlewares: o.middlewares}},
 	})
 	if err != nil {
 		t.Fatalf("make eino's agent: %v", err)

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"strconv"
 
 	"github.com/cloudwego/eino/components"
@@ -27,16 +26,7 @@ func Model(m model.ToolCallingChatModel) model.ToolCallingChatModel { return &re
 type recorder struct{ model model.ToolCallingChatModel }
 
 // GetType returns the name under which eino's callbacks know the model.
-func (r *recorder) GetType() string {
-	if name, ok := components.GetType(r.model); ok {
-		return name
-	}
-	t := reflect.TypeOf(r.model)
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t.Name()
-}
+func (r *recorder) GetType() string { return typeName(r.model) }
 
 // IsCallbacksEnabled reports whether the model calls eino's callbacks itself.
 func (r *recorder) IsCallbacksEnabled() bool { return components.IsCallbacksEnabled(r.model) }
