@@ -73,12 +73,8 @@ func (a *Agent) Start(ctx context.Context, s Start) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}
-	run, err := a.face.BeginRun(ctx, s.Scope, nil)
+	run, err := a.face.BeginRun(ctx, gate.RunStart{Scope: s.Scope, Keep: map[string][]byte{inputName: input}})
 	if err != nil {
-		return nil, fmt.Errorf("start run: %w", err)
-	}
-	if err := run.Keep(ctx, inputName, input); err != nil {
-		run.Release(ctx)
 		return nil, fmt.Errorf("start run: %w", err)
 	}
 	g := a.going(ctx, run, s.Scope, s.Facilities, s.Events)

@@ -46,11 +46,20 @@ func (r *Run) recorded() *checkpoint.Run {
 	return r.run
 }
 
+// A RunStart is what a run begins with.
+type RunStart struct {
+	Scope string // must not be empty
+	Notes json.RawMessage
+	// Keep is kept until the first commit, by name, as with [Run.Keep]; it is there whenever the run
+	// is.
+	Keep map[string][]byte
+}
+
 // BeginRun begins a run of the scope (W1). It is recorded at once, and durable with whatever is
 // durable next: a run whose process dies before it did anything is gone.
-func (f *Face) BeginRun(ctx context.Context, scope string, notes json.RawMessage) (_ *Run, err error) {
-	g := f.gate
-	r := &Run{face: f, words: scope, kept: map[string][]byte{}}
+func (f *Face) BeginRun(ctx context.Context, s RunStart) (_ *Run, err error) {
+	g, notes := f.gate, s.Notes
+	r := &Run{face: f, words: s.Scope, kept: map[string][]byte{}}
 	defer func() { r.endUnless(err == nil) }()
 	if err := r.enter(ctx); err != nil {
 		return nil, err
@@ -61,7 +70,14 @@ func (f *Face) BeginRun(ctx context.Context, scope string, notes json.RawMessage
 	if e := g.boundNotes(notes); e != nil {
 		return nil, e
 	}
-	room, e := g.reserve(ctx, r.scope, checkpoint.Usage{Bytes: int64(len(notes)) + checkpoint.Charge})
+	need := checkpoint.Usage{Bytes: int64(len(notes)) + checkpoint.Charge}
+	for _, data := range s.Keep {
+		if e := g.boundBlob(data); e != nil {
+			return nil, e
+		}
+		need.Bytes += int64(len(data)) + checkpoint.Charge
+	}
+	room, e := g.reserve(ctx, r.scope, need)
 	if e != nil {
 		return nil, e
 	}
@@ -77,7 +93,16 @@ func (f *Face) BeginRun(ctx context.Context, scope string, notes json.RawMessage
 		ID: id, Revision: 1, Status: checkpoint.RunLive, Scope: r.scope, Created: now, Updated: now, Due: g.runDue(now, time.Time{}, false),
 		Claim: checkpoint.Claim{Owner: g.member.Owner(), Epoch: 1, Attempt: 1}, Face: f.name, Notes: bytes.Clone(notes),
 	}
-	if err := r.turn(ctx, &checkpoint.Run{}, next, checkpoint.ActionStarted); err != nil {
+	var rows []checkpoint.RowPut
+	for name, data := range s.Keep {
+		row, sealed, err := r.keptRow(id, name, data)
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		r.kept[row.Name] = row.Data[1:]
+		rows = append(rows, checkpoint.RowPut{Row: sealed, Epoch: next.Claim.Epoch})
+	}
+	if err := r.turn(ctx, &checkpoint.Run{}, next, checkpoint.ActionStarted, rows...); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -169,12 +194,14 @@ func (r *Run) end() {
 }
 
 // turn writes the run's next state, lazily.
-func (r *Run) turn(ctx context.Context, prev, next *checkpoint.Run, action checkpoint.Action) error {
+func (r *Run) turn(
+	ctx context.Context, prev, next *checkpoint.Run, action checkpoint.Action, rows ...checkpoint.RowPut,
+) error {
 	c, err := r.change(prev, next, action)
 	if err != nil {
 		return unavailable(err)
 	}
-	c.batch.Lazy = true
+	c.batch.Lazy, c.batch.Rows = true, rows
 	v, err := r.face.gate.write(ctx, c, conflict)
 	switch v {
 	case applied:
@@ -244,8 +271,7 @@ func (r *Run) Keep(ctx context.Context, name string, data []byte) error {
 		return e
 	}
 	run := r.recorded()
-	row := checkpoint.Row{ID: run.ID, Name: r.keptName(run.ID, name), Data: append([]byte{keptFormat}, data...)}
-	sealed, err := g.vault.sealRow(row)
+	row, sealed, err := r.keptRow(run.ID, name, data)
 	if err != nil {
 		return unavailable(err)
 	}
@@ -263,6 +289,13 @@ func (r *Run) Keep(ctx context.Context, name string, data []byte) error {
 	defer r.mu.Unlock()
 	r.kept[row.Name] = row.Data[1:]
 	return nil
+}
+
+// keptRow is the row in which something is kept, as it is and as it is stored.
+func (r *Run) keptRow(id checkpoint.ID, name string, data []byte) (row, sealed checkpoint.Row, err error) {
+	row = checkpoint.Row{ID: id, Name: r.keptName(id, name), Data: append([]byte{keptFormat}, data...)}
+	sealed, err = r.face.gate.vault.sealRow(row)
+	return row, sealed, err
 }
 
 // Kept returns what was kept under that name since the last commit.

@@ -17,7 +17,7 @@ import (
 
 func mustBegin(t *testing.T, f *gate.Face) *gate.Run {
 	t.Helper()
-	run, err := f.BeginRun(t.Context(), "ann", json.RawMessage(`{"plan":1}`))
+	run, err := f.BeginRun(t.Context(), gate.RunStart{Scope: "ann", Notes: json.RawMessage(`{"plan":1}`), Keep: map[string][]byte{"input": []byte("hello")}})
 	if err != nil {
 		t.Fatalf("begin run: %v", err)
 	}
@@ -205,6 +205,9 @@ func TestRunAfterACrash(t *testing.T) {
 	if kept, ok := again.Kept("model"); !ok || string(kept) != "answer 1" {
 		t.Errorf("kept: have %q, %v", kept, ok)
 	}
+	if kept, ok := again.Kept("input"); !ok || string(kept) != "hello" {
+		t.Errorf("kept from the beginning: have %q, %v", kept, ok)
+	}
 	if _, ok := again.Kept("another"); ok {
 		t.Error("what was not kept is there")
 	}
@@ -306,11 +309,11 @@ func TestRunBadInput(t *testing.T) {
 	}
 	_, err = f.InspectRun(t.Context(), "bob", run.ID())
 	wantCode(t, "inspect another scope's", err, gate.ErrInvalidContinuation)
-	_, err = f.BeginRun(t.Context(), "", nil)
+	_, err = f.BeginRun(t.Context(), gate.RunStart{})
 	wantCode(t, "no scope", err, gate.ErrUnauthorized)
-	_, err = f.BeginRun(t.Context(), "ann", json.RawMessage("{"))
+	_, err = f.BeginRun(t.Context(), gate.RunStart{Scope: "ann", Notes: json.RawMessage("{")})
 	wantCode(t, "notes that are not JSON", err, gate.ErrInvalidArguments)
-	_, err = f.BeginRun(t.Context(), "ann", bytes.Repeat([]byte("1"), 1001))
+	_, err = f.BeginRun(t.Context(), gate.RunStart{Scope: "ann", Notes: bytes.Repeat([]byte("1"), 1001)})
 	wantCode(t, "large notes", err, gate.ErrTooLarge)
 
 	again := mustResume(t, f, run.ID())
@@ -362,7 +365,7 @@ func TestRunIsSealed(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := face(t, g)
-	run, err := f.BeginRun(t.Context(), "ann", json.RawMessage(`"the secret plan"`))
+	run, err := f.BeginRun(t.Context(), gate.RunStart{Scope: "ann", Notes: json.RawMessage(`"the secret plan"`)})
 	if err != nil {
 		t.Fatal(err)
 	}
