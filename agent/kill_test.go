@@ -84,8 +84,8 @@ func journal(dir, line string) error {
 }
 
 // play starts the run, or goes on with it, and answers its questions one by one until it ends: two
-// questions of one turn beside a tool that does not ask, and one question in the next turn. It
-// writes the last message down.
+// questions of one turn beside a tool that does not ask, and one question in the next turn, beside
+// a tool that has its effect at once. It writes the last message down.
 func play(dir, kill string) error {
 	ctx := context.Background()
 	file, err := boltstore.Open(filepath.Join(dir, "parley.db"), nil)
@@ -108,6 +108,9 @@ func play(dir, kill string) error {
 	look := gate.NewTool("status", func(context.Context, struct{}) (string, error) {
 		return "green", journal(dir, "status")
 	}, &gate.ToolOptions{KeepResult: true, Replay: gate.Repeatable})
+	notify := gate.NewTool("notify", func(context.Context, struct{}) (string, error) {
+		return "notified", journal(dir, "notify")
+	}, &gate.ToolOptions{KeepResult: true})
 	m := scripted.Func(func(input []*schema.Message) (*schema.Message, error) {
 		// As a model does, it makes other ids for the same calls each time it is asked.
 		fresh := strconv.Itoa(os.Getpid()) + "-"
@@ -115,18 +118,18 @@ func play(dir, kill string) error {
 		case 0:
 			return scripted.Do(call(fresh+"a", "deploy", deployInput{"a"}), call(fresh+"s", "status", struct{}{}), call(fresh+"b", "deploy", deployInput{"b"})), nil
 		case 3:
-			return scripted.Do(call(fresh+"c", "deploy", deployInput{"c"})), nil
+			return scripted.Do(call(fresh+"n", "notify", struct{}{}), call(fresh+"c", "deploy", deployInput{"c"})), nil
 		default:
 			return scripted.Say(r), nil
 		}
 	})
-	g, err := gate.Open(ctx, store, &gate.Options{Tools: []*gate.Tool{ask, look}, Keys: [][]byte{testKey}})
+	g, err := gate.Open(ctx, store, &gate.Options{Tools: []*gate.Tool{ask, look, notify}, Keys: [][]byte{testKey}})
 	if err != nil {
 		return err
 	}
 	eino, err := adk.NewChatModelAgent(ctx, &adk.ChatModelAgentConfig{
 		Name: "release", Description: "d", Model: agent.Model(m),
-		ToolsConfig: adk.ToolsConfig{ToolsNodeConfig: compose.ToolsNodeConfig{Tools: []tool.BaseTool{agent.Tool(ask), agent.Tool(look)}}},
+		ToolsConfig: adk.ToolsConfig{ToolsNodeConfig: compose.ToolsNodeConfig{Tools: []tool.BaseTool{agent.Tool(ask), agent.Tool(look), agent.Tool(notify)}}},
 	})
 	if err != nil {
 		return err
@@ -218,11 +221,11 @@ func checkKilled(t *testing.T, kill, dir string) {
 		effects[line]++
 	}
 	parts := strings.Split(strings.Trim(string(message), "[]"), "][")
-	if len(parts) != 4 || parts[1] != "green" {
+	if len(parts) != 5 || parts[1] != "green" {
 		t.Fatalf("killed %s: the model was told %q", kill, message)
 	}
-	for i, service := range map[int]string{0: "a", 2: "b", 3: "c"} {
-		known := parts[i] == "deployed "+service
+	for i, service := range map[int]string{0: "a", 2: "b", 3: "notify", 4: "c"} {
+		known := parts[i] == "deployed "+service || parts[i] == "notified" && service == "notify"
 		unknown := strings.HasPrefix(parts[i], "It is not known")
 		switch {
 		case effects[service] > 1, !known && !unknown, known && effects[service] != 1:
