@@ -12,6 +12,10 @@ import (
 // path that tells two agents of one name apart by the tool calls that lead to them.
 func place(ctx context.Context) (agents []string, path string) {
 	var parts []string
+	if outer, _ := ctx.Value(placeKey{}).(*outerPlace); outer != nil {
+		agents = append(agents, outer.agents...)
+		parts = append(parts, outer.path+"\x02") // no tool that is being called
+	}
 	for _, segment := range compose.GetCurrentAddress(ctx) {
 		switch segment.Type {
 		case adk.AddressSegmentAgent:
@@ -22,8 +26,12 @@ func place(ctx context.Context) (agents []string, path string) {
 		}
 	}
 	// The tool that is being called stands behind its agent.
-	for len(parts) > 0 && strings.Contains(parts[len(parts)-1], "\x00") {
+	for len(parts) > 0 && isCall(parts[len(parts)-1]) {
 		parts = parts[:len(parts)-1]
 	}
 	return agents, strings.Join(parts, "\x01")
+}
+
+func isCall(part string) bool {
+	return strings.Contains(part, "\x00") && !strings.HasSuffix(part, "\x02")
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/cloudwego/eino/adk"
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/parley-go/parley/checkpoint"
@@ -16,10 +15,9 @@ import (
 // An Agent runs an agent of eino's under a gate. It is safe for concurrent use; several runs go on
 // at once.
 type Agent struct {
-	gate *gate.Gate
-	face *gate.Face
-	eino adk.Agent
-	opts Options
+	face   *gate.Face
+	agents pool
+	opts   Options
 }
 
 // Options are the options of an Agent. The zero field is the documented default.
@@ -31,20 +29,25 @@ type Options struct {
 	Streaming bool
 }
 
-// New returns an Agent for eino's. The gate has all tools that eino's agent was given with [Tool]
-// and [Wrap]; its models are wrapped with [Model].
-func New(ctx context.Context, g *gate.Gate, eino adk.Agent, opts *Options) (*Agent, error) {
-	if g == nil || eino == nil {
-		return nil, errors.New("make agent: a gate and an agent of eino's are needed")
+// New returns an Agent for eino's. It builds one at once, and later as many as there are runs at the
+// same time. The gate has all tools that eino's agent was given with [Tool] and [Wrap]; its models
+// are wrapped with [Model].
+func New(ctx context.Context, g *gate.Gate, build Build, opts *Options) (*Agent, error) {
+	if g == nil || build == nil {
+		return nil, errors.New("make agent: a gate and a function that builds eino's agent are needed")
 	}
-	a := &Agent{gate: g, eino: eino}
+	a := &Agent{agents: pool{build: build}}
 	if opts != nil {
 		a.opts = *opts
 	}
+	eino, err := a.agents.take(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("make agent: %w", err)
+	}
+	a.agents.put(eino)
 	if a.opts.Name == "" {
 		a.opts.Name = "agent:" + eino.Name(ctx)
 	}
-	var err error
 	if a.face, err = g.NewFace(a.opts.Name, nil); err != nil {
 		return nil, fmt.Errorf("make agent: %w", err)
 	}

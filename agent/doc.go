@@ -8,8 +8,9 @@
 //	g, err := gate.Open(ctx, store, &gate.Options{Tools: []*gate.Tool{deploy}, Keys: keys})
 //	config.Model = agent.Model(config.Model)
 //	config.ToolsConfig.Tools = []tool.BaseTool{agent.Tool(deploy)}
-//	eino, err := adk.NewChatModelAgent(ctx, config)
-//	a, err := agent.New(ctx, g, eino, nil)
+//	a, err := agent.New(ctx, g, func(ctx context.Context) (adk.Agent, error) {
+//		return adk.NewChatModelAgent(ctx, config)
+//	}, nil)
 //	run, err := a.Start(ctx, agent.Start{Scope: user, Messages: messages, Facilities: can})
 //	for _, q := range run.Questions {
 //		// put q.Prompt to the person, then a.Resume with the answer

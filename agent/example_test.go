@@ -34,14 +34,13 @@ func Example() {
 		panic(err)
 	}
 	defer g.Close(ctx)
-	eino, err := adk.NewChatModelAgent(ctx, &adk.ChatModelAgentConfig{
-		Name: "release", Description: "releases services", Model: agent.Model(model),
-		ToolsConfig: adk.ToolsConfig{ToolsNodeConfig: compose.ToolsNodeConfig{Tools: []tool.BaseTool{agent.Tool(deploy)}}},
-	})
-	if err != nil {
-		panic(err)
+	build := func(ctx context.Context) (adk.Agent, error) {
+		return adk.NewChatModelAgent(ctx, &adk.ChatModelAgentConfig{
+			Name: "release", Description: "releases services", Model: agent.Model(model),
+			ToolsConfig: adk.ToolsConfig{ToolsNodeConfig: compose.ToolsNodeConfig{Tools: []tool.BaseTool{agent.Tool(deploy)}}},
+		})
 	}
-	a, err := agent.New(ctx, g, eino, nil)
+	a, err := agent.New(ctx, g, build, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -51,6 +51,7 @@ type worldOptions struct {
 	plain     []tool.BaseTool // instead of the faces of tools
 
 	middlewares []compose.ToolMiddleware
+	build       agent.Build // instead of one chat model agent
 }
 
 func open(t *testing.T, store checkpoint.Store, o worldOptions) *world {
@@ -72,18 +73,24 @@ func open(t *testing.T, store checkpoint.Store, o worldOptions) *world {
 		}
 	}
 	faces = append(faces, o.plain...)
-	eino, err := adk.NewChatModelAgent(t.Context(), &adk.ChatModelAgentConfig{
-		Name: "release", Description: "d", Model: agent.Model(o.model),
-		ToolsConfig: adk.ToolsConfig{ToolsNodeConfig: compose.ToolsNodeConfig{Tools: faces, ToolCallMiddlewares: o.middlewares}},
-	})
-	if err != nil {
-		t.Fatalf("make eino's agent: %v", err)
+	build := o.build
+	if build == nil {
+		build = chat("release", agent.Model(o.model), compose.ToolsNodeConfig{Tools: faces, ToolCallMiddlewares: o.middlewares})
 	}
-	w.agent, err = agent.New(t.Context(), g, eino, &agent.Options{Streaming: o.streaming})
+	w.agent, err = agent.New(t.Context(), g, build, &agent.Options{Streaming: o.streaming})
 	if err != nil {
 		t.Fatalf("make agent: %v", err)
 	}
 	return w
+}
+
+// chat builds a chat model agent.
+func chat(name string, m model.ToolCallingChatModel, tools compose.ToolsNodeConfig) agent.Build {
+	return func(ctx context.Context) (adk.Agent, error) {
+		return adk.NewChatModelAgent(ctx, &adk.ChatModelAgentConfig{
+			Name: name, Description: "d", Model: m, ToolsConfig: adk.ToolsConfig{ToolsNodeConfig: tools},
+		})
+	}
 }
 
 // close ends the process's part in the store.

@@ -21,6 +21,8 @@ type going struct {
 	run        *gate.Run
 	scope      string
 	facilities []interrupt.Facility
+	streaming  bool
+	store      capture
 	caller     context.Context // ends when the caller's does; eino's own does not
 
 	mu      sync.Mutex // guards what follows

@@ -52,23 +52,24 @@ func einoAlone(t *testing.T, payments *atomic.Int64) func() error {
 		payments.Add(1)
 		return "paid", nil
 	}}
-	a, err := adk.NewChatModelAgent(t.Context(), &adk.ChatModelAgentConfig{
-		Name: "A", Description: "d", Model: after(scripted.Do(call("c", "pay", `{}`))),
-		ToolsConfig: adk.ToolsConfig{ToolsNodeConfig: compose.ToolsNodeConfig{Tools: []tool.BaseTool{pay}}},
-	})
-	if err != nil {
-		t.Fatal(err)
+	build := chat("A", after(scripted.Do(call("c", "pay", `{}`))), compose.ToolsNodeConfig{Tools: []tool.BaseTool{pay}})
+	store := &slots{}
+	runner := func() *adk.Runner { // with an agent of its own: one agent in several runs at once is a data race of eino's
+		a, err := build(context.Background())
+		if err != nil {
+			t.Error(err)
+		}
+		return adk.NewRunner(context.Background(), adk.RunnerConfig{Agent: a, CheckPointStore: store})
 	}
-	runner := adk.NewRunner(t.Context(), adk.RunnerConfig{Agent: a, CheckPointStore: &slots{}})
 	id := ""
-	events := runner.Run(t.Context(), []*schema.Message{schema.UserMessage("x")}, adk.WithCheckPointID("cp"))
+	events := runner().Run(t.Context(), []*schema.Message{schema.UserMessage("x")}, adk.WithCheckPointID("cp"))
 	for event, ok := events.Next(); ok; event, ok = events.Next() {
 		if event.Action != nil && event.Action.Interrupted != nil {
 			id = event.Action.Interrupted.InterruptContexts[0].ID
 		}
 	}
 	return func() error {
-		events, err := runner.ResumeWithParams(context.Background(), "cp", &adk.ResumeParams{Targets: map[string]any{id: "yes"}})
+		events, err := runner().ResumeWithParams(context.Background(), "cp", &adk.ResumeParams{Targets: map[string]any{id: "yes"}})
 		if err != nil {
 			return err
 		}
@@ -478,14 +479,8 @@ func TestNotWired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := adk.NewChatModelAgent(t.Context(), &adk.ChatModelAgentConfig{
-		Name: "A", Description: "d", Model: after(scripted.Do(call("c", "deploy", deployInput{"a"}))),
-		ToolsConfig: adk.ToolsConfig{ToolsNodeConfig: compose.ToolsNodeConfig{Tools: []tool.BaseTool{agent.Tool(pay)}}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	wired, err := agent.New(t.Context(), g, a, nil)
+	m := after(scripted.Do(call("c", "deploy", deployInput{"a"})))
+	wired, err := agent.New(t.Context(), g, chat("A", m, compose.ToolsNodeConfig{Tools: []tool.BaseTool{agent.Tool(pay)}}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

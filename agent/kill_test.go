@@ -17,7 +17,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/cloudwego/eino/adk"
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
@@ -127,14 +126,8 @@ func play(dir, kill string) error {
 	if err != nil {
 		return err
 	}
-	eino, err := adk.NewChatModelAgent(ctx, &adk.ChatModelAgentConfig{
-		Name: "release", Description: "d", Model: agent.Model(m),
-		ToolsConfig: adk.ToolsConfig{ToolsNodeConfig: compose.ToolsNodeConfig{Tools: []tool.BaseTool{agent.Tool(ask), agent.Tool(look), agent.Tool(notify)}}},
-	})
-	if err != nil {
-		return err
-	}
-	a, err := agent.New(ctx, g, eino, nil)
+	faces := []tool.BaseTool{agent.Tool(ask), agent.Tool(look), agent.Tool(notify)}
+	a, err := agent.New(ctx, g, chat("release", agent.Model(m), compose.ToolsNodeConfig{Tools: faces}), nil)
 	if err != nil {
 		return err
 	}

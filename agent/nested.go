@@ -1,0 +1,99 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/compose"
+	"github.com/cloudwego/eino/schema"
+)
+
+// AgentTool makes a tool of an agent of eino's, in place of adk.NewAgentTool. The agent gets the
+// argument "request" as its message, and its last message is the result. Several such agents can ask
+// in one turn, and nest: each has a checkpoint of its own beside that of the agent that called it,
+// where eino's tool puts the one into the other, about six times as large, and cannot go on with two.
+// The questions of the agent's tools are questions of the run.
+//
+// It works in a run of an [Agent] only. It runs in no call of the gate: what it does is done by its
+// own tools, which do.
+func AgentTool(ctx context.Context, build Build) (tool.InvokableTool, error) {
+	if build == nil {
+		return nil, errors.New("make agent tool: a function that builds the agent is needed")
+	}
+	t := &agentTool{agents: pool{build: build}}
+	eino, err := t.agents.take(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("make agent tool: %w", err)
+	}
+	t.name, t.description = eino.Name(ctx), eino.Description(ctx)
+	t.agents.put(eino)
+	return t, nil
+}
+
+type agentTool struct {
+	agents            pool
+	name, description string
+}
+
+// Info tells the model of the agent.
+func (t *agentTool) Info(context.Context) (*schema.ToolInfo, error) {
+	return &schema.ToolInfo{
+		Name: t.name, Desc: t.description, ParamsOneOf: schema.NewParamsOneOfByParams(map[string]*schema.ParameterInfo{
+			"request": {Type: schema.String, Desc: "what the agent is to do", Required: true},
+		}),
+	}, nil
+}
+
+// InvokableRun runs the agent to its end or to where it waits.
+func (t *agentTool) InvokableRun(ctx context.Context, arguments string, _ ...tool.Option) (string, error) {
+	g := from(ctx)
+	if g == nil {
+		return "", fmt.Errorf("run agent %q: %w", t.name, ErrNoRun)
+	}
+	e, _, err := g.identify(ctx, t.name, arguments)
+	if err != nil {
+		return "", fmt.Errorf("run agent %q: %w", t.name, err)
+	}
+	agents, path := place(ctx)
+	call := compose.GetToolCallID(ctx)
+	inner := context.WithValue(hidden{ctx}, placeKey{}, &outerPlace{agents, path + "\x01" + t.name + "\x00" + call})
+	came := g.drive(inner, &t.agents, e.Start, func() ([]*schema.Message, error) {
+		var in struct{ Request string }
+		if err := json.Unmarshal([]byte(arguments), &in); err != nil {
+			return nil, fmt.Errorf("read arguments of agent %q: %w", t.name, err)
+		}
+		return []*schema.Message{schema.UserMessage(in.Request)}, nil
+	})
+	switch {
+	case came.err != nil:
+		return "", fmt.Errorf("run agent %q: %w", t.name, came.err)
+	case came.interrupted:
+		return "", g.wait(ctx, e, nil)
+	}
+	g.store.drop(e.Start)
+	g.done(e)
+	return came.message, nil
+}
+
+// hidden is a context without what eino put there: an agent in a tool begins anew.
+type hidden struct{ context.Context }
+
+func (h hidden) Value(key any) any {
+	if t := reflect.TypeOf(key); t != nil && strings.HasPrefix(t.PkgPath(), "github.com/cloudwego/eino") {
+		return nil
+	}
+	return h.Context.Value(key)
+}
+
+// An outerPlace is where the agent that is in a tool stands in the tree of agents.
+type outerPlace struct {
+	agents []string
+	path   string
+}
+
+type placeKey struct{}
