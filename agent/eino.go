@@ -53,7 +53,7 @@ func (p *pool) put(eino adk.Agent) {
 type end struct {
 	interrupted bool
 	foreign     bool            // with an interrupt that is none of ours
-	inTools     map[string]bool // the calls of eino's own agent tools that lead to interrupts
+	asking      map[string]bool // the agents whose calls wait, by their addresses
 	message     string          // the last one
 	err         error
 }
@@ -61,7 +61,7 @@ type end struct {
 // drive runs an agent of eino's to where it stops: from its checkpoint of that name, where there is
 // one, else with what input returns.
 func (g *going) drive(ctx context.Context, agents *pool, id string, input func() ([]*schema.Message, error)) (e end) {
-	e.inTools = map[string]bool{}
+	e.asking = map[string]bool{}
 	defer func() {
 		if value := recover(); value != nil { // eino panics on what it does not understand in a checkpoint
 			e.err = fmt.Errorf("%w: %w", ErrCheckpoint, &gate.PanicError{Value: value, Stack: debug.Stack()})
@@ -95,8 +95,8 @@ func (g *going) drive(ctx context.Context, agents *pool, id string, input func()
 	switch {
 	case e.foreign:
 		e.err = ErrForeignInterrupt
-	case len(e.inTools) > 1:
-		e.err = ErrAgentTools
+	case len(e.asking) > 1:
+		e.err = ErrAgents
 	}
 	return e
 }
@@ -113,9 +113,7 @@ func (e *end) take(g *going, event *adk.AgentEvent) {
 				continue
 			}
 			e.foreign = e.foreign || !g.isOurs(point.Info)
-			if call := agentCall(point.Address); call != "" {
-				e.inTools[call] = true
-			}
+			e.asking[askingAgent(point.Address)] = true
 		}
 	}
 	if event.Output == nil || event.Output.MessageOutput == nil {
@@ -135,14 +133,12 @@ func (e *end) take(g *going, event *adk.AgentEvent) {
 	e.message = text
 }
 
-// agentCall is the first call at the address in which eino's own agent tool runs an agent.
-func agentCall(address adk.Address) string {
-	for i, segment := range address {
-		if i > 0 && segment.Type == adk.AddressSegmentAgent && address[i-1].Type == adk.AddressSegmentTool {
-			return address[:i].String()
-		}
+// askingAgent is the address of the agent whose call stands at an address.
+func askingAgent(address adk.Address) string {
+	for len(address) > 0 && address[len(address)-1].Type != adk.AddressSegmentAgent {
+		address = address[:len(address)-1]
 	}
-	return ""
+	return address.String()
 }
 
 // modelText tells the text of a model as it comes, and returns all of it.

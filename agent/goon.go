@@ -83,7 +83,7 @@ func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 	run := &Run{ID: id, Status: Waiting}
 	wrap := func(err error) error { return fmt.Errorf("run %s: %w", id, err) }
 	switch {
-	case errors.Is(e.err, ErrForeignInterrupt), errors.Is(e.err, ErrAgentTools): // it would be there again every time
+	case errors.Is(e.err, ErrForeignInterrupt), errors.Is(e.err, ErrAgents): // it would be there again every time
 		run.Status, run.Message = Failed, "the agent's tools are not made for people to be asked"
 		if err := g.run.Finish(ctx, gate.RunEnd{Code: gate.ErrFailed, Message: run.Message}); err != nil {
 			return nil, wrap(err)

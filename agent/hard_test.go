@@ -416,13 +416,23 @@ func TestAsksInRecovery(t *testing.T) {
 func TestCancelledCaller(t *testing.T) {
 	var effects atomic.Int64
 	ctx, cancel := context.WithCancel(t.Context())
+	asked := make(chan struct{})
+	ask := gate.NewTool("deploy", func(ctx context.Context, in deployInput) (string, error) {
+		if _, err := interrupt.Ask(ctx, interrupt.ToolPermission("deploy", "Deploy "+in.Service)); err != nil {
+			close(asked)
+			return "", err
+		}
+		effects.Add(1)
+		return "deployed " + in.Service, nil
+	}, nil)
 	slow := gate.NewTool("slow", func(ctx context.Context, _ struct{}) (string, error) {
+		<-asked
 		cancel()
 		<-ctx.Done()
 		return "", ctx.Err()
 	}, nil)
 	w := open(t, memstore.New(), worldOptions{
-		tools: []*gate.Tool{deploy(&effects, nil), slow},
+		tools: []*gate.Tool{ask, slow},
 		model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("s", "slow", struct{}{}))),
 	})
 	run, err := w.agent.Start(ctx, agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything})

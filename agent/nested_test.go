@@ -130,13 +130,16 @@ func TestAgentsOfEino(t *testing.T) {
 			}
 			return adk.NewSequentialAgent(ctx, &adk.SequentialAgentConfig{Name: "s", Description: "d", SubAgents: agents})
 		}, []int{1, 1, 0}},
-		"parallel": {func(ctx context.Context) (adk.Agent, error) {
+		"parallel, one asks": {func(ctx context.Context) (adk.Agent, error) {
 			agents, err := two(ctx)
 			if err != nil {
 				return nil, err
 			}
+			if agents[1], err = chat("y", agent.Model(scripted.New(scripted.Say("done"))), compose.ToolsNodeConfig{})(ctx); err != nil {
+				return nil, err
+			}
 			return adk.NewParallelAgent(ctx, &adk.ParallelAgentConfig{Name: "p", Description: "d", SubAgents: agents})
-		}, []int{2, 0}},
+		}, []int{1, 0}},
 		"loop": {func(ctx context.Context) (adk.Agent, error) {
 			agents, err := two(ctx)
 			if err != nil {
@@ -196,25 +199,42 @@ func TestAgentsOfEino(t *testing.T) {
 	}
 }
 
-// Two agents in tools of eino's own that ask in one turn cannot be gone on with: the run fails and
-// says what to use.
-func TestTwoAgentToolsOfEinoAreRefused(t *testing.T) {
+// Two agents of eino's own forms that ask at once cannot be gone on with: the run fails and says what
+// to use.
+func TestTwoAgentsOfEinoAreRefused(t *testing.T) {
 	var effects atomic.Int64
 	pay := deploy(&effects, nil)
-	build := func(ctx context.Context) (adk.Agent, error) {
-		x, err := expert("x", pay)(ctx)
-		y, err2 := expert("y", pay)(ctx)
-		if err := errors.Join(err, err2); err != nil {
-			return nil, err
+	request := map[string]string{"request": "go"}
+	for name, make := range map[string]func(ctx context.Context, x, y adk.Agent) (adk.Agent, error){
+		"two agent tools": func(ctx context.Context, x, y adk.Agent) (adk.Agent, error) {
+			m := after(scripted.Do(call("1", "x", request), call("2", "y", request)))
+			faces := []tool.BaseTool{adk.NewAgentTool(ctx, x), adk.NewAgentTool(ctx, y)}
+			return chat("top", agent.Model(m), compose.ToolsNodeConfig{Tools: faces})(ctx)
+		},
+		"an agent tool beside a tool": func(ctx context.Context, x, _ adk.Agent) (adk.Agent, error) {
+			m := after(scripted.Do(call("1", "x", request), call("2", "deploy", deployInput{"a"})))
+			return chat("top", agent.Model(m), compose.ToolsNodeConfig{Tools: []tool.BaseTool{adk.NewAgentTool(ctx, x), agent.Tool(pay)}})(ctx)
+		},
+		"parallel": func(ctx context.Context, x, y adk.Agent) (adk.Agent, error) {
+			return adk.NewParallelAgent(ctx, &adk.ParallelAgentConfig{Name: "p", Description: "d", SubAgents: []adk.Agent{x, y}})
+		},
+	} {
+		build := func(ctx context.Context) (adk.Agent, error) {
+			x, err := expert("x", pay)(ctx)
+			y, err2 := expert("y", pay)(ctx)
+			if err := errors.Join(err, err2); err != nil {
+				return nil, err
+			}
+			return make(ctx, x, y)
 		}
-		m := after(scripted.Do(call("1", "x", map[string]string{"request": "go"}), call("2", "y", map[string]string{"request": "go"})))
-		faces := []tool.BaseTool{adk.NewAgentTool(ctx, x), adk.NewAgentTool(ctx, y)}
-		return chat("top", agent.Model(m), compose.ToolsNodeConfig{Tools: faces})(ctx)
+		w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{pay}, build: build})
+		run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything})
+		if !errors.Is(err, agent.ErrAgents) || run == nil || run.Status != agent.Failed || len(run.Questions) > 0 {
+			t.Fatalf("%s: have %+v, %v", name, run, err)
+		}
 	}
-	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{pay}, build: build})
-	run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything})
-	if !errors.Is(err, agent.ErrAgentTools) || run == nil || run.Status != agent.Failed || len(run.Questions) > 0 {
-		t.Fatalf("have %+v, %v", run, err)
+	if effects.Load() != 0 {
+		t.Error("something ran")
 	}
 }
 
