@@ -2,8 +2,10 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cloudwego/eino/schema"
 
@@ -27,6 +29,8 @@ type Options struct {
 	Name string
 	// Streaming lets models and tools stream.
 	Streaming bool
+	// PollInterval is how often Wait looks. Default: one second.
+	PollInterval time.Duration
 }
 
 // New returns an Agent for eino's. It builds one at once, and later as many as there are runs at the
@@ -39,6 +43,12 @@ func New(ctx context.Context, g *gate.Gate, build Build, opts *Options) (*Agent,
 	a := &Agent{agents: pool{build: build}}
 	if opts != nil {
 		a.opts = *opts
+	}
+	if a.opts.PollInterval < 0 {
+		return nil, fmt.Errorf("make agent: poll interval %v is negative", a.opts.PollInterval)
+	}
+	if a.opts.PollInterval == 0 {
+		a.opts.PollInterval = time.Second
 	}
 	eino, err := a.agents.take(ctx)
 	if err != nil {
@@ -63,6 +73,12 @@ type Start struct {
 	Scope      string
 	Messages   []*schema.Message
 	Facilities []interrupt.Facility
+	// Conversation is the host's name for what the messages belong to. While a run of the same
+	// conversation and scope has not ended, another one is ErrConversationOpen; with CancelOpen the
+	// questions of that run are cancelled first, which its tools and its model are told, and it goes
+	// on to its end. Empty: the run stands alone.
+	Conversation string
+	CancelOpen   bool
 	// Events is told what happens, one event at a time, from several goroutines, and must not
 	// block. Default: nobody is told.
 	Events func(Event)
@@ -76,11 +92,19 @@ func (a *Agent) Start(ctx context.Context, s Start) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}
-	run, err := a.face.BeginRun(ctx, gate.RunStart{Scope: s.Scope, Keep: map[string][]byte{inputName: input}})
+	if err := a.clear(ctx, s); err != nil {
+		return nil, fmt.Errorf("start run: %w", err)
+	}
+	begun, err := json.Marshal(notes{V: notesVersion, Conversation: s.Conversation})
+	if err != nil {
+		return nil, fmt.Errorf("start run: %w", err)
+	}
+	run, err := a.face.BeginRun(ctx, gate.RunStart{Scope: s.Scope, Notes: begun, Keep: map[string][]byte{inputName: input}})
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}
 	g := a.going(ctx, run, s.Scope, s.Facilities, s.Events)
+	g.begun = s.Messages
 	return a.goOn(ctx, g)
 }
 

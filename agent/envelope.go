@@ -20,6 +20,7 @@ type envelope struct {
 	Call        string   `json:"call"`      // the model's tool-call id
 	Arguments   string   `json:"arguments"` // digest of what eino gave to the tool
 	Agents      []string `json:"agents,omitempty"`
+	Nested      bool     `json:"nested,omitempty"` // an agent in a tool: it waits for its own tools
 }
 
 const envelopeVersion = 1

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/cloudwego/eino/schema"
+
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/gate"
 	"github.com/parley-go/parley/interrupt"
@@ -23,9 +25,11 @@ type going struct {
 	facilities []interrupt.Facility
 	streaming  bool
 	store      capture
-	caller     context.Context // ends when the caller's does; eino's own does not
+	begun      []*schema.Message // what Start was given; nil where the run is resumed
+	caller     context.Context   // ends when the caller's does; eino's own does not
 
 	mu      sync.Mutex // guards what follows
+	talk    string     // the conversation
 	events  func(Event)
 	answers map[string]Answer   // by start ID
 	turns   map[string]int      // answers of a model so far, by the path of its agent
@@ -124,7 +128,7 @@ func (g *going) tell(e Event) {
 func (g *going) notes() notes {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n := notes{V: notesVersion, Turns: maps.Clone(g.turns)}
+	n := notes{V: notesVersion, Conversation: g.talk, Turns: maps.Clone(g.turns)}
 	for _, start := range slices.Sorted(maps.Keys(g.calls)) {
 		n.Calls = append(n.Calls, g.calls[start])
 	}

@@ -54,6 +54,7 @@ func (g *going) read(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(ErrCheckpoint, err)
 	}
+	g.talk = n.Conversation
 	if n.Turns != nil {
 		g.turns = n.Turns
 	}
@@ -69,6 +70,9 @@ func (g *going) read(ctx context.Context) error {
 
 // input are the messages that the run began with.
 func (g *going) input() ([]*schema.Message, error) {
+	if g.begun != nil {
+		return g.begun, nil
+	}
 	data, _ := g.run.Kept(inputName)
 	var input []*schema.Message
 	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&input); err != nil {

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/gob"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -102,12 +102,8 @@ type turn struct {
 // takeTurn names the turn, and returns what is kept of it.
 func (g *going) takeTurn(ctx context.Context, input []*schema.Message) (turn, *schema.Message, error) {
 	_, path := place(ctx)
-	sum := sha256.New()
-	if err := json.NewEncoder(sum).Encode(input); err != nil {
-		return turn{}, nil, fmt.Errorf("%w: %w", ErrExtra, err)
-	}
 	t := turn{going: g, path: path, n: g.turnsOf(path) + 1}
-	t.name = "model\x00" + path + "\x00" + strconv.Itoa(t.n) + "\x00" + hex.EncodeToString(sum.Sum(nil))
+	t.name = "model\x00" + path + "\x00" + strconv.Itoa(t.n) + "\x00" + conversation(input)
 	data, ok := g.run.Kept(t.name)
 	if !ok {
 		return t, nil, nil
@@ -120,10 +116,41 @@ func (g *going) takeTurn(ctx context.Context, input []*schema.Message) (turn, *s
 	return t, kept[0], nil
 }
 
-// keep checks an answer and keeps it. It is durable when the first tool of it runs.
+// conversation is the digest of what a model is given, as far as a run can change it.
+func conversation(input []*schema.Message) string {
+	sum := sha256.New()
+	part := func(s string) {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(s)))
+		sum.Write(size[:])
+		_, _ = io.WriteString(sum, s) // a hash takes everything
+	}
+	for _, m := range input {
+		part(string(m.Role))
+		part(m.Content)
+		part(m.ToolCallID)
+		part(strconv.Itoa(len(m.ToolCalls)))
+		for _, call := range m.ToolCalls {
+			part(call.ID)
+			part(call.Function.Name)
+			part(call.Function.Arguments)
+		}
+		for _, p := range m.UserInputMultiContent {
+			part(p.Text)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// keep checks an answer and keeps it. It is durable when the first tool of it runs; one without
+// tool calls leads to nothing that could be done twice, and is not kept.
 func (t turn) keep(ctx context.Context, answer *schema.Message) error {
 	if err := checkCalls(answer); err != nil {
 		return err
+	}
+	if len(answer.ToolCalls) == 0 && len(answer.Extra) == 0 {
+		t.going.answered(t.path, t.n)
+		return nil
 	}
 	data, err := encodeMessages([]*schema.Message{answer})
 	if err != nil {

@@ -59,6 +59,7 @@ func (t *agentTool) InvokableRun(ctx context.Context, arguments string, _ ...too
 	if err != nil {
 		return "", fmt.Errorf("run agent %q: %w", t.name, err)
 	}
+	e.Nested = true
 	agents, path := place(ctx)
 	call := compose.GetToolCallID(ctx)
 	inner := context.WithValue(hidden{ctx}, placeKey{}, &outerPlace{agents, path + "\x01" + t.name + "\x00" + call})

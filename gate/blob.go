@@ -72,19 +72,31 @@ func (r *Run) Blob(ctx context.Context) ([]byte, error) {
 	if row, err = g.vault.openRow(row); err != nil {
 		return nil, unavailable(err)
 	}
-	data, err := unpackBlob(row.Data, run.Blob)
+	data, err := g.unpackBlob(row.Data, run.Blob)
 	if err != nil {
 		return nil, unavailable(fmt.Errorf("read run %s: %w", run.ID, err))
 	}
 	return data, nil
 }
 
-func unpackBlob(packed []byte, want *checkpoint.Blob) ([]byte, error) {
-	if len(packed) == 0 || packed[0] != blobFormat {
+func (g *Gate) unpackBlob(packed []byte, want *checkpoint.Blob) ([]byte, error) {
+	if len(packed) == 0 || packed[0] != blobFormat || want.Size > int64(g.opts.Limits.Blob) {
 		return nil, errBlob
 	}
+	source := bytes.NewReader(packed[1:])
+	r, ok := g.unpackers.Get().(io.Reader)
+	if !ok {
+		r = flate.NewReader(source)
+	} else if err := r.(flate.Resetter).Reset(source, nil); err != nil {
+		return nil, err
+	}
+	defer g.unpackers.Put(r)
 	// One byte more than there should be: what is longer is not the one, and is not read further.
-	data, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed[1:])), want.Size+1))
+	data := make([]byte, want.Size+1)
+	n, err := io.ReadFull(r, data)
+	if data = data[:n]; errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		err = nil
+	}
 	if err != nil || int64(len(data)) != want.Size || sha256.Sum256(data) != want.Digest {
 		return nil, errBlob
 	}
