@@ -503,3 +503,45 @@ func TestNotWired(t *testing.T) {
 		t.Error("it ran")
 	}
 }
+
+// A stubborn store refuses the commits that stop a run, while it is told to.
+type stubborn struct {
+	checkpoint.Store
+	down atomic.Bool
+}
+
+func (s *stubborn) Commit(ctx context.Context, b *checkpoint.Batch) error {
+	if s.down.Load() && len(b.Puts) > 0 && b.Puts[0].Record.Status == checkpoint.RunLive {
+		return errors.New("disk full")
+	}
+	return s.Store.Commit(ctx, b)
+}
+
+// R25: a store that fails in the middle is told, nothing is shown, and nothing is lost.
+func TestStoreThatFails(t *testing.T) {
+	var effects, runs atomic.Int64
+	store := &stubborn{Store: memstore.New()}
+	down := gate.NewTool("down", func(context.Context, struct{}) (string, error) {
+		runs.Add(1)
+		store.down.Store(true) // from here on
+		return "down", nil
+	}, &gate.ToolOptions{KeepResult: true})
+	w := open(t, store, worldOptions{
+		tools: []*gate.Tool{deploy(&effects, nil), down},
+		model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("d", "down", struct{}{}))),
+	})
+	run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything})
+	if !errors.Is(err, gate.ErrUnavailable) || run == nil || len(run.Questions) > 0 {
+		t.Fatalf("have %+v, %v", run, err)
+	}
+	if _, err := w.tryResume(run.ID); !errors.Is(err, gate.ErrUnavailable) && !errors.Is(err, gate.ErrBusy) {
+		t.Errorf("while it is down: %v", err)
+	}
+	store.down.Store(false)
+	run = w.resume(run.ID)
+	wantWaiting(t, run, "a")
+	wantFinished(t, w.resume(run.ID, to(of(t, run, "a"), allow)), "[deployed a][down]")
+	if effects.Load() != 1 || runs.Load() != 1 {
+		t.Errorf("%d effects, %d runs", effects.Load(), runs.Load())
+	}
+}

@@ -99,11 +99,11 @@ type RunCommit struct {
 
 // Commit stops the run: notes, blob and the prompts of its calls are written in one batch, whole or
 // not at all (W5). Then it returns every prompt that is open in the run, each with its token.
-// Cancelling ctx does not break the writing off. Whatever it returns, the run has stopped; after an
-// error it is as its last commit left it, and the calls that asked are as after a crash.
+// Cancelling ctx does not break the writing off. Whatever it returns, the run has stopped.
 //
-// A blob over Limits.Blob is ErrTooLarge, and then the run stops as with Release. Where the right
-// to one of the calls was lost meanwhile, its prompt is left out.
+// A blob over Limits.Blob is ErrTooLarge, and a store that does not serve ErrUnavailable; then the
+// run stops as with Release, as soon as the store serves again. Where the right to one of the calls
+// was lost meanwhile, its prompt is left out.
 func (r *Run) Commit(ctx context.Context, c RunCommit) ([]Outcome, error) {
 	held, open, prev, err := r.stop()
 	if err != nil {
@@ -116,7 +116,7 @@ func (r *Run) Commit(ctx context.Context, c RunCommit) ([]Outcome, error) {
 		}
 	}()
 	written, err := r.commit(ctx, prev, c, held, open)
-	if errors.Is(err, ErrTooLarge) {
+	if errors.Is(err, ErrTooLarge) || errors.Is(err, ErrUnavailable) {
 		r.giveUp(ctx, prev, held, open)
 	}
 	if err != nil {
@@ -192,6 +192,10 @@ func (r *Run) write(
 		case errors.Is(err, checkpoint.ErrInvalidBatch):
 			return nil, fail(ErrTooLarge, "the run cannot be stored").because(err)
 		default:
+			if rows == nil { // W7: that somebody was to be asked is not lost with a store that fails for a while
+				c.batch.Lazy = true
+				g.owed.add(c)
+			}
 			return nil, unavailable(err)
 		}
 	}

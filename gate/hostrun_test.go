@@ -281,6 +281,10 @@ func TestRunCommitThatFails(t *testing.T) {
 			}
 			again := mustResume(t, f, run.ID())
 			wantBlob(t, again, tt.blob)
+			if tt.shown != 1 { // W7: what was asked is found by who calls again
+				mustAsk(t, f, inRun(again, "api"))
+			}
+			mustAsk(t, f, inRun(again, "web"))
 			again.Release(t.Context())
 			effects.want(t, 0)
 		})
