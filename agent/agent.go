@@ -33,9 +33,9 @@ type Options struct {
 	PollInterval time.Duration
 }
 
-// New returns an Agent for eino's. It builds one at once, and later as many as there are runs at the
-// same time. The gate has all tools that eino's agent was given with [Tool] and [Wrap]; its models
-// are wrapped with [Model].
+// New returns an Agent for eino's. It builds one at once, and later as many as there are runs at
+// the same time. The gate has all tools that eino's agent was given with [Tool] and [Wrap]; its
+// models are wrapped with [Model].
 func New(ctx context.Context, g *gate.Gate, build Build, opts *Options) (*Agent, error) {
 	if g == nil || build == nil {
 		return nil, errors.New("make agent: a gate and a function that builds eino's agent are needed")
@@ -75,8 +75,8 @@ type Start struct {
 	Facilities []interrupt.Facility
 	// Conversation is the host's name for what the messages belong to. While a run of the same
 	// conversation and scope has not ended, another one is ErrConversationOpen; with CancelOpen the
-	// questions of that run are cancelled first, which its tools and its model are told, and it goes
-	// on to its end. Empty: the run stands alone.
+	// questions of that run are cancelled first, which its tools and its model are told, and it
+	// goes on to its end. Empty: the run stands alone.
 	Conversation string
 	CancelOpen   bool
 	// Events is told what happens, one event at a time, from several goroutines, and must not

@@ -9,9 +9,10 @@ import (
 )
 
 // A capture is eino's checkpoint store for one going of a run: it serves the checkpoints that the
-// run was claimed with and keeps what eino writes, for the run's own commit. There is one checkpoint
-// for the agent and one for each agent in a tool that waits. It cannot fail, and does not look at the
-// caller's context: where a store fails eino shows a question that it could not save.
+// run was claimed with and keeps what eino writes, for the run's own commit. There is one
+// checkpoint for the agent and one for each agent in a tool that waits. It cannot fail, and does
+// not look at the caller's context: where a store fails eino shows a question that it could not
+// save.
 type capture struct {
 	mu          sync.Mutex // guards what follows
 	checkpoints map[string][]byte

@@ -10,12 +10,12 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// maxCancelled is how often a run is gone on with whose questions are cancelled: a tool that was told
-// so, or the model, can ask again.
+// maxCancelled is how often a run is gone on with whose questions are cancelled: a tool that was
+// told so, or the model, can ask again.
 const maxCancelled = 16
 
-// clear makes room for a new message in a conversation: while a run of it has not ended, a new one is
-// refused, or the questions of the other are cancelled and it goes on to its end.
+// clear makes room for a new message in a conversation: while a run of it has not ended, a new one
+// is refused, or the questions of the other are cancelled and it goes on to its end.
 func (a *Agent) clear(ctx context.Context, s Start) error {
 	if s.Conversation == "" {
 		return nil
@@ -69,8 +69,8 @@ func (a *Agent) cancel(ctx context.Context, s Start, id checkpoint.ID) error {
 	return fmt.Errorf("%w: it asks again and again", ErrConversationOpen)
 }
 
-// Wait waits until a call of the run can go on, because its question was answered by another road or
-// has expired, and then does what [Agent.Resume] does; r brings no answers. It looks every
+// Wait waits until a call of the run can go on, because its question was answered by another road
+// or has expired, and then does what [Agent.Resume] does; r brings no answers. It looks every
 // Options.PollInterval and holds nothing while it waits; ctx's error means that nothing happened.
 func (a *Agent) Wait(ctx context.Context, r Resume) (*Run, error) {
 	if len(r.Answers) > 0 {

@@ -14,9 +14,9 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// A Build makes an agent of eino's with all that belongs to it, its sub-agents too. It returns a new
-// one each time: an agent of eino's v0.7 is not safe in several runs at once, since it compiles its
-// graph anew, in place, whenever it is run. Models and tools can be the same in all of them.
+// A Build makes an agent of eino's with all that belongs to it, its sub-agents too. It returns a
+// new one each time: an agent of eino's v0.7 is not safe in several runs at once, since it compiles
+// its graph anew, in place, whenever it is run. Models and tools can be the same in all of them.
 type Build func(ctx context.Context) (adk.Agent, error)
 
 // A pool has agents of eino's of one kind, each of which is in one run at a time.

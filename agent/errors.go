@@ -16,13 +16,13 @@ var (
 	// wrapped with [Tool] or [Wrap] instead of calling tool.Interrupt.
 	ErrForeignInterrupt = errors.New("an interrupt of eino's own, not a question of package interrupt: " +
 		"return one from a wrapped tool instead of calling tool.Interrupt")
-	// ErrAgents: two agents asked at once, of adk.NewAgentTool beside their caller or each other, or of
-	// a parallel agent. eino v0.7 cannot go on from that: it loses their states, or ends the process
-	// (it writes a map that another of them reads). Nobody is asked and the run has failed: make the
-	// agents tools with [AgentTool].
+	// ErrAgents: two agents asked at once, of adk.NewAgentTool beside their caller or each other,
+	// or of a parallel agent. eino v0.7 cannot go on from that: it loses their states, or ends the
+	// process (it writes a map that another of them reads). Nobody is asked and the run has failed:
+	// make the agents tools with [AgentTool].
 	ErrAgents = errors.New("two agents asked at once in a way from which eino cannot go on: make them tools with agent.AgentTool")
-	// ErrConversationOpen: a run of the conversation has not ended, so that a new message would pass
-	// its questions over. Answer them, or start with CancelOpen.
+	// ErrConversationOpen: a run of the conversation has not ended, so that a new message would
+	// pass its questions over. Answer them, or start with CancelOpen.
 	ErrConversationOpen = errors.New("a run of the conversation waits or goes on")
 	// ErrCheckpoint: the run's checkpoint does not fit the agent as it is now, or holds another
 	// call than the one that asked. Nothing ran, and the run is as it was.

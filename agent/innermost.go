@@ -112,9 +112,9 @@ func invokeAs[T any](
 	return f.read(name, r)
 }
 
-// streamAs makes a call whose innermost is a tool that returns its result in pieces. It returns when
-// the first piece is there, or the call has ended: until then the tool can ask. The pieces come
-// while the tool runs, and the call ends with the last one.
+// streamAs makes a call whose innermost is a tool that returns its result in pieces. It returns
+// when the first piece is there, or the call has ended: until then the tool can ask. The pieces
+// come while the tool runs, and the call ends with the last one.
 func streamAs[T any](
 	ctx context.Context, name, arguments string, f form[T],
 	run func(ctx context.Context, arguments string) (*schema.StreamReader[T], error),

@@ -10,9 +10,9 @@ import (
 )
 
 // Middleware is the second form of [Wrap]: the agent keeps its tools, and this middleware makes the
-// calls of the named ones the gate's. Give it the gate's halves that Wrap returned, and eino last in
-// ToolCallMiddlewares: a middleware inside of it can still change what was approved, and swallow a
-// question, which Wrap's own half for the agent does not allow.
+// calls of the named ones the gate's. Give it the gate's halves that Wrap returned, and eino last
+// in ToolCallMiddlewares: a middleware inside of it can still change what was approved, and swallow
+// a question, which Wrap's own half for the agent does not allow.
 func Middleware(tools ...*gate.Tool) compose.ToolMiddleware {
 	ours := map[string]bool{}
 	for _, t := range tools {

@@ -14,10 +14,10 @@ import (
 )
 
 // AgentTool makes a tool of an agent of eino's, in place of adk.NewAgentTool. The agent gets the
-// argument "request" as its message, and its last message is the result. Several such agents can ask
-// in one turn, and nest: each has a checkpoint of its own beside that of the agent that called it,
-// where eino's tool puts the one into the other, about six times as large, and cannot go on with two.
-// The questions of the agent's tools are questions of the run.
+// argument "request" as its message, and its last message is the result. Several such agents can
+// ask in one turn, and nest: each has a checkpoint of its own beside that of the agent that called
+// it, where eino's tool puts the one into the other, about six times as large, and cannot go on
+// with two. The questions of the agent's tools are questions of the run.
 //
 // It works in a run of an [Agent] only. It runs in no call of the gate: what it does is done by its
 // own tools, which do.

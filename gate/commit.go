@@ -53,10 +53,10 @@ func (g *Gate) writeTwice(ctx context.Context, c *change) (verdict, error) {
 	return v, err
 }
 
-// write commits a batch whose first put is an interaction's or a run's. What its outcome is, where the store
-// does not tell, is settled by reading back (R25); unread is what a conflict is taken for where
-// nothing can be read back. The caller's context does not break a commit off: half of one is no
-// state to be in.
+// write commits a batch whose first put is an interaction's or a run's. What its outcome is, where
+// the store does not tell, is settled by reading back (R25); unread is what a conflict is taken for
+// where nothing can be read back. The caller's context does not break a commit off: half of one is
+// no state to be in.
 func (g *Gate) write(ctx context.Context, c *change, unread verdict) (verdict, error) {
 	v, err := g.tryWrite(context.WithoutCancel(ctx), c.batch, unread)
 	if v != applied {

@@ -50,8 +50,8 @@ func (r *Run) recorded() *checkpoint.Run {
 type RunStart struct {
 	Scope string // must not be empty
 	Notes json.RawMessage
-	// Keep is kept until the first commit, by name, as with [Run.Keep]; it is there whenever the run
-	// is.
+	// Keep is kept until the first commit, by name, as with [Run.Keep]; it is there whenever the
+	// run is.
 	Keep map[string][]byte
 }
 
