@@ -73,6 +73,11 @@ var house = map[string]place{
 	"bench/ratios":      {floor: 5},
 	"examples/observe":  {floor: 5},
 	"examples/terminal": {floor: 5, outside: []string{anything}},
+	"bench":                      {floor: 5, outside: []string{bbolt}},
+	"bench/ratios":               {floor: 5},
+	"examples/observe":           {floor: 5},
+	"examples/release-assistant": {floor: 5, outside: []string{eino}},
+	"examples/terminal":          {floor: 5, outside: []string{anything}},
 }
 
 // A package's tests may import besides what the package may: these modules, and every package of
