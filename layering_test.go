@@ -67,13 +67,9 @@ var house = map[string]place{
 	"gate":          {floor: 3, outside: []string{jsonV2}},
 	"gate/gatetest": {floor: 3, beside: []string{"gate"}},
 
-	"bench":             {floor: 5, outside: []string{bbolt, pgx}},
 	"agent": {floor: 4, outside: []string{eino, einoSchema}},
-	"bench":             {floor: 5, outside: []string{bbolt}},
-	"bench/ratios":      {floor: 5},
-	"examples/observe":  {floor: 5},
-	"examples/terminal": {floor: 5, outside: []string{anything}},
-	"bench":                      {floor: 5, outside: []string{bbolt}},
+
+	"bench":                      {floor: 5, outside: []string{bbolt, pgx}},
 	"bench/ratios":               {floor: 5},
 	"examples/observe":           {floor: 5},
 	"examples/release-assistant": {floor: 5, outside: []string{eino}},
