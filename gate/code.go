@@ -66,6 +66,10 @@ type Error struct {
 	// JSON Pointer, where that is known.
 	Question string
 	Path     string
+	// Missing is the facility that the call does not have, where Code is ErrConfirmationRequired
+	// for want of one: a face says in its protocol's own words what its client would have to be
+	// able to.
+	Missing interrupt.Facility
 	// Interaction is the recorded interaction, zero where there is none.
 	Interaction checkpoint.ID
 	// Ended is the recorded code of the last attempt, where Code is ErrOutcomeUnknown or

@@ -61,6 +61,9 @@ func TestFaceChecksTheWholePrompt(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := mustFail(t, face, call("deploy", `{"service":"api"}`), gate.ErrConfirmationRequired)
+			if e.Missing != "" {
+				t.Errorf("missing: %q, where it is the wire", e.Missing)
+			}
 			if name == "refuses" && !errors.Is(e, refuse) {
 				t.Errorf("the host is not told why: %v", errors.Unwrap(e))
 			}

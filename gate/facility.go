@@ -66,7 +66,7 @@ func (r *request) needsPerson(missing interrupt.Facility) *Error {
 		message = fmt.Sprintf("a person has to be asked, and this host does not have the facility %.64q", missing)
 	}
 	e := fail(ErrConfirmationRequired, "%s", message)
-	e.Link = r.tool.opts.Link
+	e.Link, e.Missing = r.tool.opts.Link, missing
 	return e
 }
 

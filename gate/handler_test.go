@@ -392,7 +392,13 @@ func TestFacilities(t *testing.T) {
 	if e.Message != "use the console" || e.Link != "https://console.example.com" {
 		t.Errorf("guidance: %q, link %q", e.Message, e.Link)
 	}
-	mustFail(t, g, only("needs", interrupt.FacilityForm), gate.ErrConfirmationRequired)
+	if e.Missing != interrupt.FacilitySelection {
+		t.Errorf("missing: %q", e.Missing)
+	}
+	e = mustFail(t, g, only("needs", interrupt.FacilityForm), gate.ErrConfirmationRequired)
+	if e.Missing != interrupt.FacilityURL {
+		t.Errorf("missing: %q", e.Missing)
+	}
 	mustFinish(t, g, only("needs", interrupt.FacilityURL), `"ran"`)
 	if durable, _ := store.counts(); durable != 0 {
 		t.Errorf("%d commits for questions that could not be shown", durable)
