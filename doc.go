@@ -7,6 +7,7 @@
 //   - Package checkpoint is what is kept of an interaction; checkpoint/boltstore keeps it in one
 //     file, checkpoint/memstore in memory, and checkpoint/checkpointtest is what every store has to
 //     pass.
+//   - Package bridge/mcp puts the tools of a gate on an MCP server.
 //
 // A handler asks by returning an error:
 //

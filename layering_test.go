@@ -37,6 +37,7 @@ const (
 	jsonV2        = "github.com/go-json-experiment/json"
 	jsontext      = "github.com/go-json-experiment/json/jsontext"
 	pgx           = "github.com/jackc/pgx/v5"
+	mcpSDK        = "github.com/modelcontextprotocol/go-sdk"
 	rapid         = "pgregory.net/rapid"
 )
 
@@ -74,6 +75,7 @@ var house = map[string]place{
 	"examples/observe":           {floor: 5},
 	"examples/release-assistant": {floor: 5, outside: []string{eino}},
 	"examples/terminal":          {floor: 5, outside: []string{anything}},
+	"bridge/mcp":                 {floor: 4, outside: []string{mcpSDK}},
 }
 
 // A package's tests may import besides what the package may: these modules, and every package of

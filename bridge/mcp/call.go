@@ -1,0 +1,109 @@
+package mcpbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-go/parley/gate"
+)
+
+// A call is one tools/call on its way through the gate.
+type call struct {
+	*Bridge
+	tool *tool
+	req  *mcp.CallToolRequest
+	wire wire
+	note note
+	// progress is what the handler's progress goes to; nil: the client does not listen.
+	progress *gate.Progress
+}
+
+// A note is what the bridge's transport says of a message.
+type note struct {
+	seen      bool
+	ambiguous bool
+	text      string // of the input responses
+}
+
+func (b *Bridge) noteOf(meta map[string]any) note {
+	v, seen := meta[b.text]
+	text, ok := v.(string)
+	return note{seen: seen, ambiguous: seen && !ok, text: text}
+}
+
+// handler is what the server runs for a tool. Questions become results here, and in no middleware:
+// the SDK decides in between whether a result says input_required.
+func (b *Bridge) handler(t *tool) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		done, err := b.enter()
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		note := b.noteOf(req.Params.Meta)
+		c := &call{Bridge: b, tool: t, req: req, note: note, wire: wireOf(req, note.seen)}
+		if note.ambiguous {
+			return nil, malformed("a member of the params is there twice, or the text is no Unicode")
+		}
+		progress, stop := b.reportProgress(ctx, req)
+		defer stop()
+		c.progress = progress
+		if c.wire.era == era2026 {
+			return c.round(ctx)
+		}
+		return c.converse(ctx)
+	}
+}
+
+// gateCall asks the host anew as whom the request is served, and makes the gate's call of it.
+func (c *call) gateCall(ctx context.Context) (gate.Call, error) {
+	grant, err := c.grant(ctx)
+	if err != nil {
+		return gate.Call{}, err
+	}
+	arguments := c.req.Params.Arguments
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	can := c.facilities()
+	return gate.Call{
+		Tool: c.tool.name, Arguments: arguments, Scope: grant.Scope, Session: grant.Session, StartID: grant.StartID,
+		// A client without a start ID finds a question that waits elsewhere by the same call only.
+		Join:       grant.StartID == "" && c.opts.OutOfBand && !showsAll(can),
+		Facilities: can, Progress: c.progress,
+	}, nil
+}
+
+func (c *call) face() *gate.Face { return c.faces[c.wire] }
+
+// conclude is what the client gets for a result.
+func (c *call) conclude(ctx context.Context, result json.RawMessage) *mcp.CallToolResult {
+	if c.tool.output != nil {
+		if err := c.tool.output.Validate(result); err != nil {
+			c.opts.Logger.ErrorContext(ctx, "a tool's result does not fit its output schema", "tool", c.tool.name, "err", err)
+			const message = "the tool did its work, and returned what does not fit its output schema"
+			return ended(&gate.Error{Code: gate.ErrFailed, Message: message})
+		}
+	}
+	if c.tool.project == nil {
+		return plain(result)
+	}
+	projected, err := c.tool.project(result)
+	if err == nil && projected != nil && (projected.InputRequests != nil || projected.RequestState != "") {
+		err = errors.New("a projection asks nothing")
+	}
+	if err != nil { // the work is done: its result is told, if in other words than the host's
+		c.opts.Logger.ErrorContext(ctx, "the projection of a tool's result failed", "tool", c.tool.name, "err", err)
+	}
+	if err != nil || projected == nil {
+		return plain(result)
+	}
+	whole := *projected
+	if whole.StructuredContent == nil {
+		whole.StructuredContent = plain(result).StructuredContent
+	}
+	return &whole
+}

@@ -1,0 +1,108 @@
+package mcpbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-go/parley/gate"
+)
+
+// A keeper takes an answer as the client sent it. [mcp.ServerSession.Elicit] goes on to put the
+// schema's defaults into it, which nobody answered (R15), and refuses with an error of its own what
+// does not fit as the SDK reads the schema: that is for the gate to decide.
+type keeper struct {
+	result *mcp.ElicitResult // nil: there is no answer
+	err    error
+	bridge *Bridge
+	one    elicited
+}
+
+type keeperKey struct{}
+
+// keepAnswers is a sending middleware: it stands between the client's answer and what the SDK does
+// with it.
+func keepAnswers(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, req)
+		if k, ok := ctx.Value(keeperKey{}).(*keeper); ok && err == nil {
+			if answer, ok := result.(*mcp.ElicitResult); ok && answer != nil {
+				k.keep(answer)
+			}
+		}
+		return result, err
+	}
+}
+
+// keep reads the answer at once: the SDK changes it when this has returned.
+func (k *keeper) keep(answer *mcp.ElicitResult) {
+	k.result = answer
+	switch n := k.bridge.noteOf(answer.Meta); {
+	case n.ambiguous:
+		k.err = errors.New("it cannot be read")
+	case n.seen:
+		k.one, k.err = readElicited(json.RawMessage(n.text))
+	default:
+		k.one, k.err = decoded(answer)
+	}
+}
+
+// elicit asks the client and returns what it sent. It waits until the prompt's deadline, the end of
+// the request's token, or the bridge's.
+func (c *call) elicit(ctx context.Context, p *gate.Prompt, params *mcp.ElicitParams) (elicited, error) {
+	k := &keeper{bridge: c.Bridge}
+	ctx, cancel := c.until(context.WithValue(ctx, keeperKey{}, k), p)
+	defer cancel()
+	defer context.AfterFunc(c.closing, cancel)()
+	_, err := c.req.Session.Elicit(ctx, params)
+	switch {
+	case k.result != nil && k.err != nil:
+		return elicited{}, malformed(k.err.Error())
+	case k.result != nil:
+		return k.one, nil
+	case c.closing.Err() != nil:
+		return elicited{}, shuttingDown()
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return elicited{}, c.overdue(p)
+	case ctx.Err() != nil:
+		return elicited{}, ctx.Err()
+	}
+	// A client that says it can ask and cannot, or that failed. What it says of that can hold what
+	// the person typed, and stays with the host. The question stays open in the ledger, where a
+	// call with the same start ID finds it.
+	c.opts.Logger.WarnContext(ctx, "a client did not answer a question", "tool", c.tool.name, "err", err)
+	return elicited{}, &gate.Error{
+		Code: gate.ErrConfirmationRequired, Message: "the client did not bring an answer from anybody", Interaction: p.Interaction,
+	}
+}
+
+// until ends with the prompt and with the token that the request came with.
+func (c *call) until(ctx context.Context, p *gate.Prompt) (context.Context, context.CancelFunc) {
+	end := p.Expires
+	if expiration := c.expiration(); !expiration.IsZero() && (end.IsZero() || expiration.Before(end)) {
+		end = expiration
+	}
+	if end.IsZero() {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, end.Sub(c.opts.Now()))
+}
+
+// expiration is that of the request's token; zero: it has none.
+func (c *call) expiration() time.Time {
+	if c.req.Extra == nil || c.req.Extra.TokenInfo == nil {
+		return time.Time{}
+	}
+	return c.req.Extra.TokenInfo.Expiration
+}
+
+// overdue is what ended first: the request's token, or the time to answer.
+func (c *call) overdue(p *gate.Prompt) error {
+	if end := c.expiration(); !end.IsZero() && !c.opts.Now().Before(end) {
+		return protocolErrorOf(CodeUnauthorized, &gate.Error{Code: gate.ErrUnauthorized, Message: "the request's token has expired"})
+	}
+	return &gate.Error{Code: gate.ErrExpired, Message: "the time to answer is over", Interaction: p.Interaction}
+}

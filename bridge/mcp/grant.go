@@ -1,0 +1,113 @@
+package mcpbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A Request is what a host decides on. All of it is of the very request that is served, also in a
+// session that an earlier one began. Only TokenInfo and Session are authenticated.
+type Request struct {
+	Tool string
+	// TokenInfo is what the host's own [auth.RequireBearerToken] found; nil where there is none.
+	TokenInfo *auth.TokenInfo
+	// Session is the transport's own session ID; empty on stdio, and on stateless HTTP.
+	Session string
+	// Header is that of the HTTP request, nil on other transports; Client is how the client names
+	// itself, and may be nil. Whoever sends the request chooses both.
+	Header http.Header
+	Client *mcp.Implementation
+}
+
+// A Grant is as whom a request is served.
+type Grant struct {
+	// Scope is the host's key for the authenticated principal: tenant and user. It must not be
+	// empty.
+	Scope string
+	// StartID is a stable key for one piece of work, of the scope; empty for none. It is the host's
+	// to find, never a request ID or a header that anybody can set.
+	StartID string
+	// Session names the dialog that the request is part of. Where the transport has a session of
+	// its own, that one is bound as well, and Session may be empty; stdio has one dialog by nature.
+	// Stateless HTTP has neither: there an empty Session is unauthorized.
+	Session string
+}
+
+// localScope is as whom a client is served that is this program's only one.
+const localScope = "local"
+
+var errNotLocal = errors.New("the host does not authorize requests over HTTP: set Options.Authorize")
+
+// localOnly is the default of Options.Authorize.
+func localOnly(_ context.Context, r Request) (Grant, error) {
+	if r.Header != nil {
+		return Grant{}, errNotLocal
+	}
+	return Grant{Scope: localScope}, nil
+}
+
+// grant asks the host as whom the request is served, and whether its token is good still. The
+// session that it returns binds what the transport and the host name, each on its own (R21).
+func (c *call) grant(ctx context.Context) (Grant, error) {
+	r := Request{Tool: c.req.Params.Name, Session: c.req.Session.ID(), Client: c.req.ClientInfo()}
+	if extra := c.req.Extra; extra != nil {
+		r.TokenInfo, r.Header = extra.TokenInfo, extra.Header
+		if r.Header == nil {
+			r.Header = http.Header{}
+		}
+	}
+	if r.TokenInfo != nil && !r.TokenInfo.Expiration.IsZero() && !c.opts.Now().Before(r.TokenInfo.Expiration) {
+		return Grant{}, c.unauthorized(ctx, errors.New("the token has expired"))
+	}
+	var g Grant
+	err := safely(func() (err error) {
+		g, err = c.opts.Authorize(valueless{ctx}, r)
+		return err
+	})
+	if err != nil {
+		return Grant{}, c.unauthorized(ctx, err)
+	}
+	if g.Session, err = session(r, g); err != nil {
+		return Grant{}, c.unauthorized(ctx, err)
+	}
+	return g, nil
+}
+
+func session(r Request, g Grant) (string, error) {
+	var parts []string
+	if r.Session != "" {
+		parts = append(parts, "native "+strconv.Quote(r.Session))
+	}
+	if g.Session != "" {
+		parts = append(parts, "granted "+strconv.Quote(g.Session))
+	}
+	if len(parts) == 0 && r.Header == nil {
+		parts = append(parts, "single")
+	}
+	if len(parts) == 0 {
+		return "", errors.New("there is neither a session of the transport nor a granted one")
+	}
+	return strings.Join(parts, ", "), nil
+}
+
+// A valueless context ends with its parent and has none of its values.
+type valueless struct{ context.Context }
+
+func (valueless) Value(any) any { return nil }
+
+// safely calls application code. A panic of its is an error.
+func safely(call func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("panic: %v", value)
+		}
+	}()
+	return call()
+}

@@ -1,0 +1,92 @@
+package mcpbridge_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	mcpbridge "github.com/parley-go/parley/bridge/mcp"
+)
+
+// byUser grants the token's user, who has one dialog: the host of these tests says so.
+func byUser(_ context.Context, r mcpbridge.Request) (mcpbridge.Grant, error) {
+	if r.TokenInfo == nil {
+		return mcpbridge.Grant{}, auth.ErrInvalidToken
+	}
+	return mcpbridge.Grant{Scope: r.TokenInfo.UserID, Session: "the dialog of " + r.TokenInfo.UserID}, nil
+}
+
+// users are bearer tokens and whose they are. An expiration that is not set is an hour ahead.
+type users struct {
+	mu     sync.Mutex
+	expire map[string]time.Time
+}
+
+func (u *users) verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+	user, ok := strings.CutPrefix(token, "token of ")
+	if !ok {
+		user, ok = strings.CutPrefix(token, "token-of-")
+	}
+	if !ok {
+		return nil, auth.ErrInvalidToken
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	expiration, ok := u.expire[user]
+	if !ok {
+		expiration = time.Now().Add(time.Hour)
+	}
+	return &auth.TokenInfo{UserID: user, Expiration: expiration}, nil
+}
+
+// serve serves the sites behind one address, in turns.
+func serve(t *testing.T, stateless bool, u *users, sites ...*site) *httptest.Server {
+	t.Helper()
+	var mu sync.Mutex
+	n := 0
+	var handlers []http.Handler
+	for _, s := range sites {
+		h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.server }, &mcp.StreamableHTTPOptions{Stateless: stateless})
+		handlers = append(handlers, s.bridge.Handler(h))
+	}
+	var root http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		h := handlers[n%len(handlers)]
+		n++
+		mu.Unlock()
+		h.ServeHTTP(w, r)
+	})
+	if u != nil {
+		root = auth.RequireBearerToken(u.verify, nil)(root)
+	}
+	server := httptest.NewServer(root)
+	t.Cleanup(server.Close)
+	return server
+}
+
+// A bearer sends its user's token with each request.
+type bearer struct{ user string }
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if b.user != "" {
+		r.Header.Set("Authorization", "Bearer token-of-"+b.user)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// as connects a client over HTTP with the token of a user; none where it is empty.
+func as(t *testing.T, server *httptest.Server, user, version string, p *person, change ...func(*mcp.ClientOptions)) *mcp.ClientSession {
+	t.Helper()
+	transport := &mcp.StreamableClientTransport{Endpoint: server.URL, HTTPClient: &http.Client{Transport: bearer{user}}}
+	cs := client(t, transport, version, p, change...)
+	t.Cleanup(func() { cs.Close() })
+	return cs
+}

@@ -1,0 +1,79 @@
+package mcpbridge
+
+import (
+	"context"
+	"errors"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-go/parley/gate"
+)
+
+// round serves one request of protocol 2026-07-28: a fresh call, or one that comes again with the
+// token of its round and what the person answered.
+func (c *call) round(ctx context.Context) (*mcp.CallToolResult, error) {
+	request, err := c.gateCall(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// Without a token there is no question that could have been answered: answers are ignored.
+	var reasons map[string]string
+	if request.Token = gate.Token(c.req.Params.RequestState); request.Token != "" {
+		if request.Answers, err = c.answers(request.Token); err != nil {
+			return nil, err
+		}
+	}
+	answered := len(request.Answers) > 0
+	outcome, err := c.face().Invoke(ctx, request)
+	if reason, id, ok := again(err); ok && answered {
+		// The question is as it was, and the token good for another answer (R16): this time it is
+		// looked at only.
+		request.Answers, reasons = nil, map[string]string{id: reason}
+		outcome, err = c.face().Invoke(ctx, request)
+	}
+	if err != nil {
+		return c.fail(ctx, err)
+	}
+	switch p := outcome.Prompt; {
+	case p == nil:
+		return c.conclude(ctx, outcome.Result), nil
+	case outcome.OutOfBand:
+		return c.elsewhere(outcome), nil
+	case p.Token != request.Token:
+		reasons = nil // it is another prompt by now
+	case !answered:
+		reasons = map[string]string{}
+		for _, q := range p.Questions {
+			reasons[q.ID] = "the answer is missing"
+		}
+	}
+	result, err := inputRequired(c.wire, outcome.Prompt, reasons)
+	if err != nil {
+		return c.fail(ctx, err)
+	}
+	return result, nil
+}
+
+// inputRequired is the result that asks: one input request for each question, and the token as the
+// state. Both are always there.
+func inputRequired(w wire, p *gate.Prompt, reasons map[string]string) (*mcp.CallToolResult, error) {
+	requests := mcp.InputRequestMap{}
+	for _, q := range p.Questions {
+		params, err := elicitation(w, p, q, reasons[q.ID])
+		if err != nil {
+			return nil, err
+		}
+		requests[keyOf(q, p.Token)] = params
+	}
+	return &mcp.CallToolResult{InputRequests: requests, RequestState: string(p.Token)}, nil
+}
+
+// again reports whether the error is an answer that does not fit a question that is still open, and
+// in which question and why.
+func again(err error) (reason, question string, ok bool) {
+	var e *gate.Error
+	if !errors.As(err, &e) || e.Code != gate.ErrInvalidAnswer || !e.StillOpen {
+		return "", "", false
+	}
+	return reasonOf(e), e.Question, true
+}

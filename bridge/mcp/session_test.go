@@ -1,0 +1,246 @@
+package mcpbridge_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-go/parley/checkpoint/memstore"
+	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/interrupt"
+)
+
+var sessions = []string{legacy, oldest}
+
+// In an older session an answer that does not fit is asked again with the reason; three in a row
+// end the call, and a good one in between begins the count anew.
+func TestThreeInvalidAnswers(t *testing.T) {
+	for _, version := range sessions {
+		t.Run(version, func(t *testing.T) {
+			s := memSite(t, nil, rounds(3))
+			bad, good := `accept`, `accept:{"choice":"0"}`
+			p := answering(bad, bad, good, bad, bad, good, good)
+			wantText(t, call(t, connect(t, s, version, p), "rounds", `{}`), "done")
+			p.want(t, 7)
+			p = answering(good, bad, bad, `accept`)
+			wantEnding(t, call(t, connect(t, s, version, p), "rounds", `{}`), gate.ErrInvalidAnswer)
+			p.want(t, 4)
+			if m := p.messages(); strings.Contains(m[1], "Not accepted") || !strings.Contains(m[3], "Not accepted: choice: is missing") {
+				t.Errorf("messages %q", m)
+			}
+		})
+	}
+}
+
+// Of two questions only the one is asked again whose answer does not fit.
+func TestOnlyTheInvalidOneIsAskedAgain(t *testing.T) {
+	s := memSite(t, nil, twoAtOnce())
+	p := answering(`accept:{"choice":"1"}`, `accept:{"why":"because"}`)
+	short := answering(`accept:{"why":"no"}`)
+	cs := connect(t, s, legacy, nil, func(o *mcp.ClientOptions) {
+		o.Capabilities = both()
+		o.ElicitationHandler = func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			if req.Params.Message == "Why?" {
+				// The SDK's client validates as well; what it does not know is the format of
+				// content.
+				short.elicit(ctx, req)
+				return &mcp.ElicitResult{Action: "accept"}, nil
+			}
+			return p.elicit(ctx, req)
+		}
+	})
+	wantText(t, call(t, cs, "two_at_once", `{}`), `b {"why":"because"}`)
+	p.want(t, 2)
+	short.want(t, 1)
+}
+
+// As many rounds as the gate allows, in one call: no client counts them.
+func TestManyRounds(t *testing.T) {
+	for _, version := range sessions {
+		s := memSite(t, nil, rounds(10))
+		p := &person{}
+		for range 10 {
+			p.answers = append(p.answers, `accept:{"choice":"0"}`)
+		}
+		wantText(t, call(t, connect(t, s, version, p), "rounds", `{}`), "done")
+		p.want(t, 10)
+	}
+}
+
+// R29: the SDK's client answers nine prompts of protocol 2026-07-28 and gives up at the tenth, so a
+// tool that asks more often ends with interaction_limit, which says so.
+func TestNinePrompts(t *testing.T) {
+	for n, limited := range map[int]bool{9: false, 10: true} {
+		s := memSite(t, nil, rounds(n))
+		p := &person{}
+		for range 10 {
+			p.answers = append(p.answers, `accept:{"choice":"0"}`)
+		}
+		result := call(t, connect(t, s, modern, p), "rounds", `{}`)
+		if limited {
+			wantEnding(t, result, gate.ErrInteractionLimit)
+		} else {
+			wantText(t, result, "done")
+		}
+		p.want(t, 9)
+	}
+}
+
+// What a client of an older session makes up as answers and state is not looked at.
+func TestForgedRoundIsIgnored(t *testing.T) {
+	for _, wrapped := range []bool{true, false} {
+		var effects counter
+		store := memstore.New()
+		tool := deploy(&effects, nil)
+		g := openGate(t, store, gate.Options{Tools: []*gate.Tool{tool}})
+		s := newSite(t, g, nil, tool)
+		asked := call(t, connect(t, s, modern, &person{}, byHand), "deploy", `{"service":"api"}`)
+		key, _ := only(t, asked)
+		p := answering("decline")
+		dialed := connectBare
+		if wrapped {
+			dialed = connect
+		}
+		cs := dialed(t, s, legacy, p)
+		result := send(t, cs, with("deploy", `{"service":"api"}`, asked.RequestState, mcp.InputResponseMap{key: accept(allow)}))
+		wantEnding(t, result, gate.ErrDeclined)
+		p.want(t, 1)
+		effects.want(t, 0)
+	}
+}
+
+// A session that was initialized with 2026-07-28 is one of 2025-11-25 in all things.
+func TestInitializedWithALaterProtocol(t *testing.T) {
+	for _, version := range []string{modern, "2099-01-01"} {
+		var effects counter
+		c := dialRaw(t, memSite(t, nil, deploy(&effects, nil), rounds(2)), true)
+		c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + version +
+			`","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}}`)
+		if text := c.read(); !strings.Contains(text, `"protocolVersion":"2025-11-25"`) {
+			t.Fatalf("negotiated %s", text)
+		}
+		c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"rounds","arguments":{}}}`)
+		for range 2 {
+			if text := c.read(); !strings.Contains(text, `"method":"elicitation/create"`) {
+				t.Fatalf("want a question, have %s", text)
+			}
+			c.send(`{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"choice":"0"}}}`)
+			c.send(`{"jsonrpc":"2.0","id":2,"result":{"action":"accept","content":{"choice":"0"}}}`)
+		}
+		if text := c.read(); strings.Contains(text, "resultType") || !strings.Contains(text, `"done"`) {
+			t.Errorf("result %s", text)
+		}
+	}
+}
+
+// E5: a client that says it can ask, and fails, has asked nobody: the call ends without a yes, and
+// the question stays open.
+func TestClientFails(t *testing.T) {
+	var effects counter
+	s := memSite(t, nil, deploy(&effects, nil))
+	cs := connect(t, s, legacy, nil, func(o *mcp.ClientOptions) {
+		o.Capabilities = both()
+		o.ElicitationHandler = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return nil, errors.New("there is no window")
+		}
+	})
+	ending := wantEnding(t, call(t, cs, "deploy", `{"service":"api"}`), gate.ErrConfirmationRequired)
+	if ending.Interaction == "" {
+		t.Errorf("ending %+v", ending)
+	}
+	effects.want(t, 0)
+}
+
+// U7: in 2025-11-25 a page is asked for with an id, and the client is told when it is done with:
+// not where the handler asks for the same page again.
+func TestPageIsCompleted(t *testing.T) {
+	visited := 0
+	tool := raw("connect", func(ctx context.Context) (any, error) {
+		page := func() (*interrupt.URLInterrupt, error) {
+			return interrupt.Ask(ctx, interrupt.URL("Connect", "https://example.com/connect"))
+		}
+		for range 2 {
+			if _, err := page(); err != nil {
+				return nil, err
+			}
+		}
+		visited++
+		return "connected", nil
+	}, nil)
+	s := memSite(t, nil, tool)
+	completed := make(chan string, 4)
+	p := answering("accept", "accept")
+	cs := connect(t, s, legacy, p, func(o *mcp.ClientOptions) {
+		o.ElicitationCompleteHandler = func(_ context.Context, req *mcp.ElicitationCompleteNotificationRequest) {
+			completed <- req.Params.ElicitationID
+		}
+	})
+	wantText(t, call(t, cs, "connect", `{}`), "connected")
+	p.want(t, 2)
+	if id := p.asked[1].ElicitationID; id == "" || id == p.asked[0].ElicitationID || <-completed != id || len(completed) != 0 {
+		t.Errorf("asked as %q and %q, %d more completed", p.asked[0].ElicitationID, id, len(completed))
+	}
+	if visited != 1 {
+		t.Errorf("finished %d times", visited)
+	}
+	// 2026-07-28 has neither.
+	p = answering("accept", "accept")
+	wantText(t, call(t, connect(t, s, modern, p), "connect", `{}`), "connected")
+	if p.asked[0].ElicitationID != "" {
+		t.Errorf("id %q", p.asked[0].ElicitationID)
+	}
+}
+
+// R15: what nobody answered is not in the answer, though the default is on the wire, and though the
+// SDK puts it in.
+func TestNoDefaultIsInserted(t *testing.T) {
+	const schema = `{"type":"object","properties":{"ok":{"type":"boolean","default":true},"s":{"type":"string","default":"x"}}}`
+	for _, wrapped := range []bool{true, false} {
+		c := dialRaw(t, memSite(t, nil, form(schema)), wrapped)
+		c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},` +
+			`"clientInfo":{"name":"c","version":"1"}}}`)
+		c.read()
+		c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"form","arguments":{}}}`)
+		if text := c.read(); !strings.Contains(text, `"default":true`) || !strings.Contains(text, `"default":"x"`) {
+			t.Errorf("the defaults are not offered: %s", text)
+		}
+		c.send(`{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{}}}`)
+		if text := c.read(); !strings.Contains(text, `"text":"{}"`) {
+			t.Errorf("result %s", text)
+		}
+	}
+}
+
+// The SDK's own judgement of an answer is not asked: what does not fit is asked again, and no
+// protocol error.
+func TestTheGateJudges(t *testing.T) {
+	c := dialRaw(t, memSite(t, nil, form(`{"type":"object","properties":{"n":{"type":"integer","minimum":1,"maximum":5}}}`)), true)
+	c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},` +
+		`"clientInfo":{"name":"c","version":"1"}}}`)
+	c.read()
+	c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"form","arguments":{}}}`)
+	c.read()
+	c.send(`{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"n":6}}}`)
+	if text := c.read(); !strings.Contains(text, "Not accepted: n: ") {
+		t.Errorf("want it asked again, have %s", text)
+	}
+	for _, ambiguous := range []string{
+		`{"action":"decline","Action":"accept","content":{"n":1}}`, `{"action":"accept","content":{"n":1,"n":2}}`, `{"action":"maybe"}`,
+	} {
+		c.send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"form","arguments":{}}}`)
+		var id string
+		for id == "" {
+			if text := c.read(); strings.Contains(text, "elicitation/create") {
+				_, id, _ = strings.Cut(text, `"id":`)
+				id, _, _ = strings.Cut(id, ",")
+			}
+		}
+		c.send(`{"jsonrpc":"2.0","id":` + id + `,"result":` + ambiguous + `}`)
+		if text := c.read(); !strings.Contains(text, `"code":-32602`) {
+			t.Errorf("%s: %s", ambiguous, text)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package mcpbridge
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// The SDK decodes what a client answers into Go values: numbers become float64, of two members with
+// one name the last one counts, and some names match in any case. What a gateway before the server
+// took for a decline could so be an accept, and an identifier of 17 digits another one. The
+// bridge's transport therefore takes the text of answers out of a message before the SDK sees it,
+// and hands it on as a string in _meta, under a name that no client knows.
+
+// A member of a JSON object.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// members reads one JSON object, its members in their order. It reports whether a name is there
+// twice. It fails where raw is no object.
+func members(raw json.RawMessage) (list []member, twice bool, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if delim, err := d.Token(); err != nil || delim != json.Delim('{') {
+		return nil, false, errors.Join(errors.New("not an object"), err)
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, false, err
+		}
+		m := member{name: name.(string)} // the tokenizer has no other names
+		if err := d.Decode(&m.value); err != nil {
+			return nil, false, err
+		}
+		twice = twice || seen[m.name]
+		seen[m.name] = true
+		list = append(list, m)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, false, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, false, errors.New("more than one value")
+	}
+	return list, twice, nil
+}
+
+// last is the value of a name, as the SDK reads it: of several the last one.
+func last(list []member, name string) (value json.RawMessage) {
+	for _, m := range list {
+		if m.name == name {
+			value = m.value
+		}
+	}
+	return value
+}
+
+func without(list []member, names ...string) []member {
+	var kept []member
+	for _, m := range list {
+		if !slices.Contains(names, m.name) {
+			kept = append(kept, m)
+		}
+	}
+	return kept
+}
+
+func object(list []member) json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, _ := json.Marshal(m.name) // a string always has a form
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(m.value)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// ambiguous stands in _meta for a message that can be read in two ways.
+var ambiguous = json.RawMessage("false")
+
+// noteFor is the text as a string in JSON, which takes every text of Unicode and no other.
+func noteFor(text json.RawMessage) json.RawMessage {
+	if !utf8.Valid(text) {
+		return ambiguous
+	}
+	note, _ := json.Marshal(string(text))
+	return note
+}
+
+// keepCall returns the params of a tools/call with the text of its input responses in _meta,
+// instead of in its place: what the SDK does not decode it does not refuse either where one that
+// nobody asked for is of an unknown form. Calls of other tools stay as they are.
+func (b *Bridge) keepCall(params json.RawMessage) json.RawMessage {
+	list, twice, err := members(params)
+	if err != nil {
+		return params // the SDK refuses it
+	}
+	var name string
+	if json.Unmarshal(last(list, "name"), &name) != nil || !b.has(name) {
+		return params
+	}
+	note := ambiguous
+	if !twice {
+		note = noteFor(last(list, "inputResponses"))
+	}
+	return b.noted(without(list, "inputResponses"), note, params)
+}
+
+// keepResult returns the result of an elicitation with its own text in _meta. Other results stay as
+// they are.
+func (b *Bridge) keepResult(result json.RawMessage) json.RawMessage {
+	list, _, err := members(result)
+	if err != nil {
+		return result
+	}
+	for _, m := range list {
+		if strings.EqualFold(m.name, "action") {
+			return b.noted(list, noteFor(result), result)
+		}
+	}
+	return result
+}
+
+// noted is the object with the note in its _meta; otherwise where that is no object.
+func (b *Bridge) noted(list []member, note, otherwise json.RawMessage) json.RawMessage {
+	var meta []member
+	if raw := last(list, "_meta"); raw != nil && string(raw) != "null" {
+		var err error
+		if meta, _, err = members(raw); err != nil {
+			return otherwise
+		}
+	}
+	meta = append(without(meta, b.text), member{b.text, note})
+	return object(append(without(list, "_meta"), member{"_meta", object(meta)}))
+}
+
+// errTwice is the error of a message that has one member twice.
+var errTwice = errors.New("a member of the message is there twice")
+
+// keepBody is what the bridge's HTTP handler does with the body of a request: one message, or the
+// batch of an old protocol. What is no message is left to the SDK to refuse.
+func (b *Bridge) keepBody(body []byte) ([]byte, error) {
+	var batch []json.RawMessage
+	if json.Unmarshal(body, &batch) != nil {
+		return b.keepMessage(body)
+	}
+	for i := range batch {
+		message, err := b.keepMessage(batch[i])
+		if err != nil {
+			return nil, err
+		}
+		batch[i] = message
+	}
+	return json.Marshal(batch)
+}
+
+func (b *Bridge) keepMessage(body json.RawMessage) (json.RawMessage, error) {
+	list, twice, err := members(body)
+	if err != nil {
+		return body, nil
+	}
+	if twice {
+		return nil, errTwice
+	}
+	var method string
+	if err := json.Unmarshal(last(list, "method"), &method); err != nil {
+		method = "" // a response has none
+	}
+	for i, m := range list {
+		switch {
+		case m.name == "params" && method == "tools/call":
+			list[i].value = b.keepCall(m.value)
+		case m.name == "result":
+			list[i].value = b.keepResult(m.value)
+		}
+	}
+	return object(list), nil
+}

@@ -1,0 +1,135 @@
+package mcpbridge
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/schema"
+)
+
+// ToolOptions say how a tool of the gate looks to MCP. Nil works, and the zero field is the
+// documented default. Out is the type of the tool's result.
+type ToolOptions[Out any] struct {
+	// Annotations are hints for clients, and Icons and Meta are shown by them.
+	Annotations *mcp.ToolAnnotations
+	Icons       []mcp.Icon
+	Meta        mcp.Meta
+	// OutputSchema is the JSON Schema of the result, of type object. Default: inferred from Out
+	// where that is a struct or a map; else there is none.
+	OutputSchema json.RawMessage
+	// Project makes the tool result of what the handler returned: other words, an image, a
+	// resource. It is pure, and may run again for one result. Without structured content of its own
+	// the result has the handler's; nil stands for the result as it is. Default: that.
+	Project func(out Out) *mcp.CallToolResult
+	// AnswerElsewhere never asks through the client: the tool's questions wait for an answer by
+	// another road. It takes Options.OutOfBand. Default: the client is asked where it can be.
+	AnswerElsewhere bool
+}
+
+// A tool is one of the gate's, as the bridge serves it.
+type tool struct {
+	name      string
+	guided    bool
+	guidance  string
+	elsewhere bool
+	output    *schema.Schema // nil: none was published
+	project   func(result json.RawMessage) (*mcp.CallToolResult, error)
+}
+
+// AddTool puts a tool on the bridge's server, or replaces the one of its name there. The tool is
+// one of the gate's; its name, title, description, and the schema of its arguments are those that
+// it has there. Out is the type of the handler's result, from which the output schema is inferred
+// as [mcp.AddTool] does; any stands for none.
+//
+// Other tools, resources and prompts of the server are untouched.
+func AddTool[Out any](b *Bridge, t *gate.Tool, opts *ToolOptions[Out]) error {
+	if b == nil {
+		return fmt.Errorf("add tool: bridge must not be nil")
+	}
+	if err := t.Validate(); err != nil {
+		return fmt.Errorf("add tool: %w", err)
+	}
+	if opts == nil {
+		opts = &ToolOptions[Out]{}
+	}
+	o := t.Options()
+	if opts.AnswerElsewhere && !b.opts.OutOfBand {
+		return fmt.Errorf("add tool %q: its questions are to be answered elsewhere, and the bridge has no Options.OutOfBand", t.Name())
+	}
+	if !typeObject(o.Schema) {
+		return fmt.Errorf("add tool %q: MCP takes arguments of type object only, and the schema does not say so", t.Name())
+	}
+	output, err := opts.outputSchema()
+	if err != nil {
+		return fmt.Errorf("add tool %q: %w", t.Name(), err)
+	}
+	served := &tool{
+		name: t.Name(), guided: o.Guidance != "", guidance: o.Guidance, elsewhere: opts.AnswerElsewhere, project: opts.projection(),
+	}
+	shown := &mcp.Tool{
+		Name: t.Name(), Title: o.Title, Description: o.Description, InputSchema: o.Schema,
+		Annotations: opts.Annotations, Icons: opts.Icons, Meta: opts.Meta,
+	}
+	if output != nil {
+		if served.output, err = schema.Compile(output); err != nil {
+			return fmt.Errorf("add tool %q: output schema: %w", t.Name(), err)
+		}
+		shown.OutputSchema = output
+	}
+	// The SDK panics for what it finds wrong with a tool.
+	if err := safely(func() error { b.server.AddTool(shown, b.handler(served)); return nil }); err != nil {
+		return fmt.Errorf("add tool %q: %w", t.Name(), err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tools[t.Name()] = true
+	return nil
+}
+
+func (o *ToolOptions[Out]) outputSchema() (json.RawMessage, error) {
+	if o.OutputSchema != nil {
+		if !typeObject(o.OutputSchema) {
+			return nil, fmt.Errorf("output schema: MCP takes results of type object only, and the schema does not say so")
+		}
+		return o.OutputSchema, nil
+	}
+	t := reflect.TypeFor[Out]()
+	if t.Kind() == reflect.Interface {
+		return nil, nil
+	}
+	inferred, err := schema.For[Out]()
+	if err != nil {
+		return nil, fmt.Errorf("output schema: %w", err)
+	}
+	if !typeObject(inferred) { // clients of 2025 refuse the whole list of tools for one that is not
+		return nil, nil
+	}
+	return inferred, nil
+}
+
+func typeObject(raw json.RawMessage) bool {
+	var s struct{ Type any }
+	return json.Unmarshal(raw, &s) == nil && s.Type == "object"
+}
+
+// projection is nil where there is none.
+func (o *ToolOptions[Out]) projection() func(json.RawMessage) (*mcp.CallToolResult, error) {
+	if o.Project == nil {
+		return nil
+	}
+	return func(result json.RawMessage) (projected *mcp.CallToolResult, err error) {
+		var out Out
+		if err := json.Unmarshal(result, &out); err != nil {
+			return nil, err
+		}
+		err = safely(func() error {
+			projected = o.Project(out)
+			return nil
+		})
+		return projected, err
+	}
+}
