@@ -33,8 +33,8 @@
 // question is asked again, with the reason in its message. Forms that ask for a secret are refused,
 // since MCP forbids them: use a URL.
 //
-// Numbers arrive exactly where the server's transport, or its HTTP handler, is wrapped by
-// Bridge.Transport or Bridge.Handler. The SDK alone reads them as float64: then a form has integers
+// Numbers arrive exactly over a transport that Bridge.Transport wrapped, and through
+// Bridge.HTTPHandler. The SDK alone reads them as float64: then a form has integers
 // between bounds that float64 can hold, and no other numbers.
 //
 // # Errors

@@ -24,8 +24,8 @@ func formSchema(w wire, form *interrupt.FormInterrupt) (json.RawMessage, error) 
 		case w.era == era2025a && f.Kind == interrupt.FieldMulti:
 			return nil, &unfit{fmt.Sprintf("field %.64q takes several choices, which protocol 2025-06-18 does not have", f.Name)}
 		case !w.exact && !exactAsFloat(f):
-			return nil, &unfit{fmt.Sprintf("field %.64q takes numbers that the SDK rounds: wrap the server's transport with "+
-				"Bridge.Transport or Bridge.Handler, or give integers bounds of at most 2^53-1", f.Name)}
+			return nil, &unfit{fmt.Sprintf("field %.64q takes numbers that the SDK rounds: serve it through "+
+				"Bridge.Transport or Bridge.HTTPHandler, or give integers bounds of at most 2^53-1", f.Name)}
 		}
 	}
 	return schemaOf(w, fields), nil

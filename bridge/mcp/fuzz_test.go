@@ -1,13 +1,11 @@
 package mcpbridge_test
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mcpbridge "github.com/parley-go/parley/bridge/mcp"
@@ -15,9 +13,18 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// Whatever a body is, the bridge's handler hands on a message that says the same, but for the input
-// responses of its own tools and its note in _meta; a member that is there twice is refused.
-func FuzzHandler(f *testing.F) {
+// A pipe is a transport that reads one message.
+type pipe struct {
+	mcp.Connection
+	message jsonrpc.Message
+}
+
+func (p pipe) Connect(context.Context) (mcp.Connection, error) { return p, nil }
+func (p pipe) Read(context.Context) (jsonrpc.Message, error)   { return p.message, nil }
+
+// Whatever a message is, the bridge's transport hands on one that says the same to the SDK, but for
+// the input responses of its own tools and its note in _meta.
+func FuzzTransport(f *testing.F) {
 	tool := form(anyNumbers)
 	g, err := gate.Open(f.Context(), memstore.New(), &gate.Options{Tools: []*gate.Tool{tool}, Keys: [][]byte{testKey}})
 	if err != nil {
@@ -31,45 +38,42 @@ func FuzzHandler(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var through []byte
-		h := bridge.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			through, _ = io.ReadAll(r.Body)
-		}))
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body)))
-		if w.Code != http.StatusOK {
+		message, err := jsonrpc.DecodeMessage(body)
+		if err != nil {
 			return
 		}
-		before, after := plainMessage(body), plainMessage(through)
-		if before != after {
-			t.Errorf("%s\nbecame %s:\n%s\nis not %s", body, through, before, after)
+		before := said(message)
+		connection, err := bridge.Transport(pipe{message: message}).Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		through, err := connection.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after := said(through); before != after {
+			t.Errorf("%s\nsaid %s\nand now %s", body, before, after)
 		}
 	})
 }
 
-// plainMessage is a message without what the handler may change: the SDK's reading of a message is
-// that of the last member of a name.
-func plainMessage(body []byte) string {
-	var m any
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	if d.Decode(&m) != nil || d.More() {
-		return string(bytes.TrimSpace(body))
+// said is what a message says without what the transport may change. Of two members of a name the
+// last one counts, as for the SDK.
+func said(m jsonrpc.Message) string {
+	var part json.RawMessage
+	switch m := m.(type) {
+	case *jsonrpc.Request:
+		part = m.Params
+	case *jsonrpc.Response:
+		part = m.Result
 	}
-	all, batch := m.([]any)
-	if !batch {
-		all = []any{m}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(part, &members) != nil || members == nil {
+		return string(part)
 	}
-	for _, m := range all {
-		message, _ := m.(map[string]any)
-		for _, name := range []string{"params", "result"} {
-			if part, ok := message[name].(map[string]any); ok {
-				delete(part, "inputResponses")
-				delete(part, "_meta")
-			}
-		}
-	}
-	out, _ := json.Marshal(m)
+	delete(members, "inputResponses")
+	delete(members, "_meta")
+	out, _ := json.Marshal(members)
 	return string(out)
 }
 

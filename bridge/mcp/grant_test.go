@@ -19,11 +19,11 @@ import (
 
 // R24: over streamable HTTP each round is served as whom its own token names, in both protocols.
 func TestOverHTTP(t *testing.T) {
-	for version, stateless := range map[string]bool{modern: true, legacy: false, oldest: false} {
+	for _, version := range protocols {
 		t.Run(version, func(t *testing.T) {
 			var effects counter
 			s := memSite(t, &mcpbridge.Options{Authorize: byUser}, deploy(&effects, nil), form(anyNumbers))
-			server := serve(t, stateless, &users{}, s)
+			server := serve(t, &users{}, s)
 			cs := as(t, server, "ann", version, answering("accept:"+allow, `accept:{"i":7}`))
 			wantText(t, call(t, cs, "deploy", `{"service":"api"}`), "deployed api")
 			wantText(t, call(t, cs, "form", `{}`), `{"i":7}`)
@@ -58,7 +58,7 @@ func TestUnauthorized(t *testing.T) {
 			if tc.native {
 				version = legacy
 			}
-			cs := as(t, serve(t, !tc.native, nil, s), "", version, &person{})
+			cs := as(t, serve(t, nil, s), "", version, &person{})
 			result, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "tool"})
 			if tc.ok {
 				if err != nil {
@@ -112,7 +112,7 @@ func TestTokenInfoExpires(t *testing.T) {
 	var effects counter
 	u := &users{expire: map[string]time.Time{"ann": now.Now().Add(time.Minute)}}
 	s := memSite(t, &mcpbridge.Options{Authorize: byUser, Now: now.Now}, deploy(&effects, nil))
-	server := serve(t, false, u, s)
+	server := serve(t, u, s)
 	late := &person{answers: []string{"accept:" + allow}}
 	cs := as(t, server, "ann", legacy, nil, func(o *mcp.ClientOptions) {
 		o.Capabilities = both()
@@ -139,9 +139,9 @@ func TestMisusedTokens(t *testing.T) {
 	g := openGate(t, store, gate.Options{Tools: tools, Now: now.Now})
 	s := newSite(t, g, &mcpbridge.Options{Authorize: byUser}, tools...)
 	elsewhere := newSite(t, g, &mcpbridge.Options{Authorize: byUser, Name: "elsewhere"}, tools...)
-	server := serve(t, true, &users{}, s)
+	server := serve(t, &users{}, s)
 	ann, bob := as(t, server, "ann", modern, &person{}, byHand), as(t, server, "bob", modern, &person{}, byHand)
-	annElsewhere := as(t, serve(t, true, &users{}, elsewhere), "ann", modern, &person{}, byHand)
+	annElsewhere := as(t, serve(t, &users{}, elsewhere), "ann", modern, &person{}, byHand)
 
 	first := call(t, ann, "deploy", `{"service":"api","n":1}`)
 	key, _ := only(t, first)
@@ -219,7 +219,7 @@ func TestMisusedTokens(t *testing.T) {
 func TestTwiceAtOneMoment(t *testing.T) {
 	var effects counter
 	s := memSite(t, &mcpbridge.Options{Authorize: byUser}, deploy(&effects, nil))
-	server := serve(t, true, &users{}, s)
+	server := serve(t, &users{}, s)
 	ann := as(t, server, "ann", modern, &person{}, byHand)
 	for range 20 {
 		first := call(t, ann, "deploy", `{"service":"api"}`)

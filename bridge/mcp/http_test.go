@@ -30,10 +30,7 @@ type users struct {
 }
 
 func (u *users) verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
-	user, ok := strings.CutPrefix(token, "token of ")
-	if !ok {
-		user, ok = strings.CutPrefix(token, "token-of-")
-	}
+	user, ok := strings.CutPrefix(token, "token-of-")
 	if !ok {
 		return nil, auth.ErrInvalidToken
 	}
@@ -47,14 +44,13 @@ func (u *users) verify(_ context.Context, token string, _ *http.Request) (*auth.
 }
 
 // serve serves the sites behind one address, in turns.
-func serve(t *testing.T, stateless bool, u *users, sites ...*site) *httptest.Server {
+func serve(t *testing.T, u *users, sites ...*site) *httptest.Server {
 	t.Helper()
 	var mu sync.Mutex
 	n := 0
 	var handlers []http.Handler
 	for _, s := range sites {
-		h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.server }, &mcp.StreamableHTTPOptions{Stateless: stateless})
-		handlers = append(handlers, s.bridge.Handler(h))
+		handlers = append(handlers, s.bridge.HTTPHandler(nil))
 	}
 	var root http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
@@ -89,4 +85,30 @@ func as(t *testing.T, server *httptest.Server, user, version string, p *person, 
 	cs := client(t, transport, version, p, change...)
 	t.Cleanup(func() { cs.Close() })
 	return cs
+}
+
+// A body that is no single message, or can be read in two ways, is refused or left to the SDK, and
+// one that is too long is not read.
+func TestBodies(t *testing.T) {
+	var effects counter
+	s := memSite(t, &mcpbridge.Options{Authorize: byUser}, deploy(&effects, nil))
+	h := auth.RequireBearerToken((&users{}).verify, nil)(s.bridge.HTTPHandler(&mcp.StreamableHTTPOptions{MaxRequestBodyBytes: 4 << 10}))
+	for body, want := range map[string]int{
+		`{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"params":{}}`: http.StatusBadRequest,
+		`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"id":1,"id":2}]`:       http.StatusBadRequest,
+		`{`:                        http.StatusBadRequest,
+		strings.Repeat(" ", 5<<10): http.StatusRequestEntityTooLarge,
+		`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("x", 3<<10) + `"}}`: http.StatusOK,
+		`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]`:          http.StatusOK,
+	} {
+		r := httptest.NewRequest(http.MethodPost, "http://localhost/", strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer token-of-ann")
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%.100s: status %d, want %d: %s", body, w.Code, want, w.Body)
+		}
+	}
 }

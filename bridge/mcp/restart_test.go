@@ -61,7 +61,7 @@ func TestTwoServers(t *testing.T) {
 		sites = append(sites, newSite(t, g, &mcpbridge.Options{Authorize: byUser}, tool))
 	}
 	p := answering("accept:"+allow, `accept:{"choice":"1"}`, `accept:{"name":"Ann","sure":true}`, "accept")
-	cs := as(t, serve(t, true, &users{}, sites...), "ann", modern, p)
+	cs := as(t, serve(t, &users{}, sites...), "ann", modern, p)
 	wantText(t, call(t, cs, "every_kind", `{}`), `{"choice":"south","form":{"level":"lo","name":"Ann","sure":true}}`)
 	p.want(t, 4)
 }

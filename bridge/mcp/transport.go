@@ -1,11 +1,7 @@
 package mcpbridge
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
-	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -13,7 +9,7 @@ import (
 
 // Transport returns t with the answers of clients kept as they wrote them, so that numbers in forms
 // are exact, and an answer that can be read in two ways is refused. It is for stdio, pipes, and
-// transports of the application's own; for HTTP there is [Bridge.Handler].
+// transports of the application's own; for HTTP there is [Bridge.HTTPHandler].
 func (b *Bridge) Transport(t mcp.Transport) mcp.Transport { return &transport{t, b} }
 
 type transport struct {
@@ -57,31 +53,3 @@ func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return message, nil
 }
 
-// Handler is [Bridge.Transport] for a handler of streamable HTTP. Put it inside of what
-// authenticates and outside of the SDK's handler. Bodies above the SDK's own default limit are
-// refused.
-func (b *Bridge) Handler(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodPost || r.Body == nil {
-			h.ServeHTTP(w, r)
-			return
-		}
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mcp.DefaultMaxRequestBodyBytes))
-		var large *http.MaxBytesError
-		switch {
-		case errors.As(err, &large):
-			http.Error(w, "request body too large", http.StatusRequestEntityTooLarge)
-			return
-		case err != nil:
-			http.Error(w, "read request body", http.StatusBadRequest)
-			return
-		}
-		if body, err = b.keepBody(body); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		r = r.Clone(r.Context())
-		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-		h.ServeHTTP(w, r)
-	})
-}

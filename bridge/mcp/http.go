@@ -1,0 +1,73 @@
+package mcpbridge
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// HTTPHandler serves the bridge's server over streamable HTTP: protocol 2026-07-28, which has no
+// sessions, and the older ones with sessions, on one address. The SDK's own handler serves either
+// the one or the other. Answers are kept as clients wrote them, as by [Bridge.Transport].
+//
+// Options are the SDK's. With Stateless older protocols have no sessions either, and their clients
+// cannot be asked. Who calls is for [auth.RequireBearerToken] around this handler to find out, and
+// for Options.Authorize to decide.
+func (b *Bridge) HTTPHandler(opts *mcp.StreamableHTTPOptions) http.Handler {
+	var o mcp.StreamableHTTPOptions
+	if opts != nil {
+		o = *opts
+	}
+	server := func(*http.Request) *mcp.Server { return b.server }
+	limit := o.MaxRequestBodyBytes
+	if limit == 0 {
+		limit = mcp.DefaultMaxRequestBodyBytes
+	}
+	o.MaxRequestBodyBytes = -1 // the limit is this handler's, which makes bodies a little longer
+	sessions := mcp.NewStreamableHTTPHandler(server, &o)
+	alone := o
+	alone.Stateless = true
+	stateless := mcp.NewStreamableHTTPHandler(server, &alone)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !b.keepRequest(w, r, limit) {
+			return
+		}
+		if r.Header.Get("Mcp-Protocol-Version") >= version2026 {
+			stateless.ServeHTTP(w, r)
+			return
+		}
+		sessions.ServeHTTP(w, r)
+	})
+}
+
+// keepRequest keeps the text of answers in the request's body. It reports false where it has
+// refused the request.
+func (b *Bridge) keepRequest(w http.ResponseWriter, r *http.Request, limit int64) bool {
+	if r.Body == nil {
+		return true
+	}
+	if limit > 0 {
+		r.Body = http.MaxBytesReader(w, r.Body, limit)
+	}
+	if r.Method != http.MethodPost {
+		return true
+	}
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		body, err = b.keepBody(body)
+	}
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		http.Error(w, "request body too large", http.StatusRequestEntityTooLarge)
+		return false
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return false
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return true
+}
