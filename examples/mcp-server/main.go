@@ -1,0 +1,102 @@
+// Command mcp-server is an MCP server whose tools ask a person: whatever client it is connected to,
+// and also where the server is restarted between a question and its answer.
+//
+//	go run ./examples/mcp-server
+//
+// speaks over standard input and output, for one local user; give that command to a client. With
+//
+//	go run ./examples/mcp-server -http localhost:8080 -tokens tokens.txt
+//
+// it serves streamable HTTP for the users of a file, each line of which is a bearer token and a
+// name. The questions are kept in mcp-server.db; the key of the tokens is beside the user's
+// settings. The tools are in tools.go and onboard.go, who may call in users.go.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"log"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	mcpbridge "github.com/parley-go/parley/bridge/mcp"
+	"github.com/parley-go/parley/checkpoint/boltstore"
+	"github.com/parley-go/parley/gate"
+)
+
+type options struct{ db, key, address, tokens string }
+
+func main() {
+	var o options
+	flag.StringVar(&o.db, "db", "mcp-server.db", "the file in which questions are kept")
+	flag.StringVar(&o.key, "key", "", "the file with the key of the tokens (default: in the user's configuration)")
+	flag.StringVar(&o.address, "http", "", "the address to serve HTTP at, instead of standard input and output")
+	flag.StringVar(&o.tokens, "tokens", "tokens.txt", "the file with the bearer tokens of users, for -http")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil && ctx.Err() == nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, o options) (err error) {
+	if o.key == "" {
+		if o.key, err = gate.DefaultKeyFile("mcp-server"); err != nil {
+			return err
+		}
+	}
+	keys, err := gate.KeyFile(o.key)
+	if err != nil {
+		return err
+	}
+	store, err := boltstore.Open(o.db, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	tools := newTools()
+	g, err := gate.Open(ctx, store, &gate.Options{Tools: tools.all(), Keys: keys})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.Close(context.WithoutCancel(ctx))) }()
+
+	server := mcp.NewServer(&mcp.Implementation{Name: "parley-example", Version: "1"}, nil)
+	bridgeOptions := &mcpbridge.Options{}
+	if o.address != "" {
+		bridgeOptions.Authorize = authorize
+	}
+	bridge, err := mcpbridge.New(server, g, bridgeOptions)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bridge.Close(context.WithoutCancel(ctx))) }()
+	if err := tools.add(bridge); err != nil {
+		return err
+	}
+	if o.address == "" {
+		return server.Run(ctx, bridge.Transport(&mcp.StdioTransport{}))
+	}
+	return serve(ctx, o, bridge)
+}
+
+// serve serves HTTP until ctx ends.
+func serve(ctx context.Context, o options, bridge *mcpbridge.Bridge) error {
+	u, err := readUsers(o.tokens)
+	if err != nil {
+		return err
+	}
+	handler := auth.RequireBearerToken(u.verify, nil)(bridge.HTTPHandler(nil))
+	s := &http.Server{Addr: o.address, Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	defer context.AfterFunc(ctx, func() { s.Close() })()
+	log.Printf("serving MCP at %s", o.address)
+	return s.ListenAndServe()
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	mcpbridge "github.com/parley-go/parley/bridge/mcp"
+	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/interrupt"
+)
+
+// tools are those of the gate, each to be added to a server with the type of its result.
+type tools struct{ deploy, region, ticket, account, onboard, report *gate.Tool }
+
+func newTools() *tools {
+	described := func(text string) *gate.ToolOptions { return &gate.ToolOptions{Description: text} }
+	return &tools{
+		deploy:  gate.NewTool("deploy", deploy, described("Deploys a service to production, after a person allowed it.")),
+		region:  gate.NewTool("pick_region", pickRegion, described("Lets a person choose a region.")),
+		ticket:  gate.NewTool("create_ticket", createTicket, described("Lets a person fill in a ticket.")),
+		account: gate.NewTool("connect_account", connectAccount, described("Sends a person to a page to connect an account.")),
+		onboard: gate.NewTool("onboard", onboard, described("Takes a new colleague on, in four rounds.")),
+		report:  gate.NewTool("slow_report", slowReport, described("Takes a while, and tells how far it is.")),
+	}
+}
+
+func (t *tools) all() []*gate.Tool {
+	return []*gate.Tool{t.deploy, t.region, t.ticket, t.account, t.onboard, t.report}
+}
+
+func (t *tools) add(b *mcpbridge.Bridge) error {
+	destructive := true
+	for _, err := range []error{
+		mcpbridge.AddTool(b, t.deploy, &mcpbridge.ToolOptions[deployed]{Annotations: &mcp.ToolAnnotations{DestructiveHint: &destructive}}),
+		mcpbridge.AddTool[string](b, t.region, nil),
+		mcpbridge.AddTool[ticket](b, t.ticket, nil),
+		mcpbridge.AddTool[string](b, t.account, nil),
+		mcpbridge.AddTool[colleague](b, t.onboard, nil),
+		mcpbridge.AddTool[string](b, t.report, nil),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type service struct {
+	Service string `json:"service" jsonschema:"the service to deploy"`
+	Version string `json:"version" jsonschema:"the version to deploy"`
+}
+
+type deployed struct {
+	URL string `json:"url"`
+}
+
+func deploy(ctx context.Context, in service) (deployed, error) {
+	ask := interrupt.ToolPermission("deploy", "Deploy "+in.Service+" "+in.Version+" to production")
+	if _, err := interrupt.Ask(ctx, ask); err != nil {
+		return deployed{}, err
+	}
+	return deployed{URL: "https://" + in.Service + ".example.com"}, nil
+}
+
+func pickRegion(ctx context.Context, _ struct{}) (string, error) {
+	answered, err := interrupt.Ask(ctx, interrupt.UserSelection(
+		interrupt.UserChoice{Title: "eu-west", Description: "close to most customers", IsRecommended: true},
+		interrupt.UserChoice{Title: "us-east", Description: "cheapest"},
+		interrupt.UserChoice{Title: "ap-south"},
+	))
+	if err != nil {
+		return "", err
+	}
+	return answered.ConfirmedChoice.Title, nil
+}
+
+// connectAccount gets the consent to open a page, and no more: whether an account was connected
+// there, the account service would know.
+func connectAccount(ctx context.Context, _ struct{}) (string, error) {
+	if _, err := interrupt.Ask(ctx, interrupt.URL("Connect your account.", "https://example.com/connect")); err != nil {
+		return "", err
+	}
+	return "the page may be opened; ask the account service whether it was", nil
+}
