@@ -54,6 +54,12 @@ test-examples: ## vet, lint and test the examples that are modules of their own
 .PHONY: check
 check: lint modules test-examples schedules test ## everything that CI checks
 
+# Where there is no npm the tests of these clients are skipped, and say so.
+.PHONY: mcp-peers
+mcp-peers: ## other clients of MCP against the bridge; npm installs them
+	cd bridge/mcp/testdata/peers && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	MCP_PEERS=require go test -count=1 -run Clients ./bridge/mcp
+
 # How often `make power` cuts the power in each of its tests. They are part of `make test` as well, with a few cuts each,
 # and are skipped there where this takes what the machine has not: Linux, root, loop devices, mkfs.ext4 (and mkfs.xfs).
 CUTS ?= 100

@@ -3,7 +3,6 @@ package mcpbridge
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -18,7 +17,8 @@ type ToolOptions[Out any] struct {
 	Annotations *mcp.ToolAnnotations
 	Icons       []mcp.Icon
 	Meta        mcp.Meta
-	// OutputSchema is the JSON Schema of the result, of type object. Default: inferred from Out
+	// OutputSchema is the JSON Schema of the result, of type object. What a client is shown takes
+	// an [Ending] as well, which is the structured content of errors. Default: inferred from Out
 	// where that is a struct or a map; else there is none.
 	OutputSchema json.RawMessage
 	// Project makes the tool result of what the handler returned: other words, an image, a
@@ -78,7 +78,11 @@ func AddTool[Out any](b *Bridge, t *gate.Tool, opts *ToolOptions[Out]) error {
 		if served.output, err = schema.Compile(output); err != nil {
 			return fmt.Errorf("add tool %q: output schema: %w", t.Name(), err)
 		}
-		shown.OutputSchema = output
+		seen, err := withEnding(output)
+		if err != nil {
+			return fmt.Errorf("add tool %q: %w", t.Name(), err)
+		}
+		shown.OutputSchema = seen
 	}
 	// The SDK panics for what it finds wrong with a tool.
 	if err := safely(func() error { b.server.AddTool(shown, b.handler(served)); return nil }); err != nil {
@@ -88,32 +92,6 @@ func AddTool[Out any](b *Bridge, t *gate.Tool, opts *ToolOptions[Out]) error {
 	defer b.mu.Unlock()
 	b.tools[t.Name()] = true
 	return nil
-}
-
-func (o *ToolOptions[Out]) outputSchema() (json.RawMessage, error) {
-	if o.OutputSchema != nil {
-		if !typeObject(o.OutputSchema) {
-			return nil, fmt.Errorf("output schema: MCP takes results of type object only, and the schema does not say so")
-		}
-		return o.OutputSchema, nil
-	}
-	t := reflect.TypeFor[Out]()
-	if t.Kind() == reflect.Interface {
-		return nil, nil
-	}
-	inferred, err := schema.For[Out]()
-	if err != nil {
-		return nil, fmt.Errorf("output schema: %w", err)
-	}
-	if !typeObject(inferred) { // clients of 2025 refuse the whole list of tools for one that is not
-		return nil, nil
-	}
-	return inferred, nil
-}
-
-func typeObject(raw json.RawMessage) bool {
-	var s struct{ Type any }
-	return json.Unmarshal(raw, &s) == nil && s.Type == "object"
 }
 
 // projection is nil where there is none.

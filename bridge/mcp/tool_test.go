@@ -15,7 +15,7 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-type weather struct {
+type weatherResult struct {
 	Degrees int    `json:"degrees"`
 	Sky     string `json:"sky,omitempty"`
 }
@@ -25,7 +25,9 @@ type place struct {
 }
 
 func weatherTool() *gate.Tool {
-	return gate.NewTool("weather", func(context.Context, place) (weather, error) { return weather{Degrees: 7, Sky: "grey"}, nil },
+	return gate.NewTool("weather", func(context.Context, place) (weatherResult, error) {
+		return weatherResult{Degrees: 7, Sky: "grey"}, nil
+	},
 		&gate.ToolOptions{Title: "Weather", Description: "Tells the weather."})
 }
 
@@ -34,7 +36,7 @@ func weatherTool() *gate.Tool {
 func TestShownTool(t *testing.T) {
 	tool := weatherTool()
 	s := newSite(t, openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}}), nil)
-	err := mcpbridge.AddTool(s.bridge, tool, &mcpbridge.ToolOptions[weather]{Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}})
+	err := mcpbridge.AddTool(s.bridge, tool, &mcpbridge.ToolOptions[weatherResult]{Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +57,10 @@ func TestShownTool(t *testing.T) {
 		got, _ := json.Marshal([]any{shown.Name, shown.Title, shown.Description, shown.Annotations.ReadOnlyHint, shown.InputSchema, shown.OutputSchema})
 		want := `["weather","Weather","Tells the weather.",true,` +
 			`{"additionalProperties":false,"properties":{"town":{"description":"where","type":"string"}},"required":["town"],"type":"object"},` +
-			`{"additionalProperties":false,"properties":{"degrees":{"type":"integer"},"sky":{"type":"string"}},"required":["degrees"],"type":"object"}]`
+			`{"anyOf":[{"additionalProperties":false,"properties":{"degrees":{"type":"integer"},"sky":{"type":"string"}},` +
+			`"required":["degrees"],"type":"object"},{"description":"how the work ended that brought no result","properties":{` +
+			`"code":{"type":"string"},"ended":{"type":"string"},"interaction":{"type":"string"},"link":{"type":"string"},` +
+			`"message":{"type":"string"}},"required":["code","message"],"title":"Ending","type":"object"}],"type":"object"}]`
 		if diff := cmp.Diff(want, string(got)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
@@ -87,24 +92,24 @@ func TestResults(t *testing.T) {
 			t.Errorf("%s: %s, want %s", result, got, want)
 		}
 	}
-	project := func(w weather) *mcp.CallToolResult {
+	project := func(w weatherResult) *mcp.CallToolResult {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: w.Sky}}}
 	}
 	const same = `{"degrees":7,"sky":"grey"}`
 	for name, tc := range map[string]struct {
-		project func(weather) *mcp.CallToolResult
+		project func(weatherResult) *mcp.CallToolResult
 		text    string
 	}{
 		"other words": {project, "grey"},
-		"none":        {func(weather) *mcp.CallToolResult { return nil }, same},
-		"a panic":     {func(weather) *mcp.CallToolResult { panic("no words") }, same},
-		"a question": {func(weather) *mcp.CallToolResult {
+		"none":        {func(weatherResult) *mcp.CallToolResult { return nil }, same},
+		"a panic":     {func(weatherResult) *mcp.CallToolResult { panic("no words") }, same},
+		"a question": {func(weatherResult) *mcp.CallToolResult {
 			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"x": &mcp.ElicitParams{}}}
 		}, same},
 	} {
 		tool := weatherTool()
 		s := newSite(t, openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}}), nil)
-		if err := mcpbridge.AddTool(s.bridge, tool, &mcpbridge.ToolOptions[weather]{Project: tc.project}); err != nil {
+		if err := mcpbridge.AddTool(s.bridge, tool, &mcpbridge.ToolOptions[weatherResult]{Project: tc.project}); err != nil {
 			t.Fatal(err)
 		}
 		r := call(t, connect(t, s, modern, nil), "weather", `{"town":"Bonn"}`)
@@ -143,7 +148,7 @@ func TestFailure(t *testing.T) {
 func TestResultOfAnotherType(t *testing.T) {
 	tool := raw("tool", func(context.Context) (any, error) { return map[string]string{"degrees": "many"}, nil }, nil)
 	s := newSite(t, openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}}), nil)
-	if err := mcpbridge.AddTool[weather](s.bridge, tool, nil); err != nil {
+	if err := mcpbridge.AddTool[weatherResult](s.bridge, tool, nil); err != nil {
 		t.Fatal(err)
 	}
 	wantEnding(t, call(t, connect(t, s, modern, nil), "tool", `{}`), gate.ErrFailed)
@@ -168,6 +173,8 @@ func TestMistakes(t *testing.T) {
 			&mcpbridge.ToolOptions[any]{OutputSchema: json.RawMessage(`{"type":"string"}`)}),
 		"broken output schema": mcpbridge.AddTool(s.bridge, good,
 			&mcpbridge.ToolOptions[any]{OutputSchema: json.RawMessage(`{"type":"object","properties":7}`)}),
+		"reference to the root": mcpbridge.AddTool(s.bridge, good,
+			&mcpbridge.ToolOptions[any]{OutputSchema: json.RawMessage(`{"type":"object","properties":{"a":{"items":[{"$ref":"#"}]}}}`)}),
 		"no schema": mcpbridge.AddTool[chan int](s.bridge, good, nil),
 		"the SDK's": mcpbridge.AddTool[any](s.bridge, raw("tool", none, &gate.ToolOptions{
 			Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"a b"}}}`),

@@ -52,4 +52,3 @@ func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 	return message, nil
 }
-
