@@ -58,7 +58,7 @@ check: lint modules test-examples schedules test ## everything that CI checks
 .PHONY: mcp-peers
 mcp-peers: ## other clients of MCP against the bridge; npm installs them
 	cd bridge/mcp/testdata/peers && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
-	MCP_PEERS=require go test -count=1 -run Clients ./bridge/mcp
+	MCP_PEERS=require go test -count=1 -run 'Clients|Conformance' ./bridge/mcp ./examples/mcp-conformance
 
 # How often `make power` cuts the power in each of its tests. They are part of `make test` as well, with a few cuts each,
 # and are skipped there where this takes what the machine has not: Linux, root, loop devices, mkfs.ext4 (and mkfs.xfs).

