@@ -34,8 +34,13 @@
 // since MCP forbids them: use a URL.
 //
 // Numbers arrive exactly over a transport that Bridge.Transport wrapped, and through
-// Bridge.HTTPHandler. The SDK alone reads them as float64: then a form has integers
-// between bounds that float64 can hold, and no other numbers.
+// Bridge.HTTPHandler. The SDK alone reads them as float64: then a form has integers between bounds
+// that float64 can hold, and no other numbers.
+//
+// # The other side
+//
+// ClientHandler lets a handler use the tools of an MCP server, and put what that asks to its own
+// person.
 //
 // # Errors
 //

@@ -16,8 +16,8 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// peer returns the command of a client of testdata/peers in Node.js. `make mcp-peers` installs them;
-// MCP_PEERS=require fails where one cannot run, instead of skipping it.
+// peer returns the command of a client of testdata/peers in Node.js. `make mcp-peers` installs
+// them; MCP_PEERS=require fails where one cannot run, instead of skipping it.
 func peer(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	missing := t.Skipf

@@ -53,7 +53,7 @@ func TestTranscripts(t *testing.T) {
 					for range max(1, bytes.Count(part.Data, []byte("\n{"))+1) {
 						text := c.read()
 						said.WriteString(indent(t, text) + "\n")
-						if r := asking(text); r != nil {
+						if r := givenOut(text); r != nil {
 							last = r
 						}
 					}
@@ -75,8 +75,8 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// asking returns what STATE and KEY stand for after a message; nil: it gave out none.
-func asking(text string) *strings.Replacer {
+// givenOut returns what STATE and KEY stand for after a message; nil: it gave out none.
+func givenOut(text string) *strings.Replacer {
 	var r reply
 	if json.Unmarshal([]byte(text), &r) != nil || r.Result.RequestState == "" {
 		return nil
