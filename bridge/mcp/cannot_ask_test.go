@@ -74,6 +74,8 @@ func TestMissingCapability(t *testing.T) {
 			wantEnding(t, result, gate.ErrConfirmationRequired)
 		}
 	}
+	// 2025-06-18 has no URLs, whatever a client declares.
+	wantEnding(t, call(t, connect(t, s, oldest, nil, capable(both().Elicitation)), "url", `{}`), gate.ErrConfirmationRequired)
 	for _, version := range protocols {
 		ending := wantEnding(t, call(t, connect(t, s, version, nil, capable(none)), "guided", `{}`), gate.ErrConfirmationRequired)
 		if ending.Message != "use the console" || ending.Link != "https://console.example.com" {

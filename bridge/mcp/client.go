@@ -117,7 +117,7 @@ func (h *ClientHandler) send(ctx context.Context, params *mcp.CallToolParams) (r
 
 // ofTheSDK reports a number under which the SDK's client has errors of its own: of a connection
 // that is closed, say. Whether the server did anything is not known then.
-func ofTheSDK(code int64) bool { return code <= -32000 && code > -32010 || code == 0 }
+func ofTheSDK(code int64) bool { return code <= -32000 && code > -32010 }
 
 // ask puts the server's questions, in the order of their keys, and returns the answers.
 func (h *ClientHandler) ask(ctx context.Context, step string, requests mcp.InputRequestMap) (mcp.InputResponseMap, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mcpbridge "github.com/parley-go/parley/bridge/mcp"
@@ -143,9 +144,19 @@ func TestClientHandlerRefuses(t *testing.T) {
 	if e := failing(t, asking(t, memSite(t, nil)), "none", gate.ErrFailed); !strings.HasPrefix(e.Message, "the site refused the call") {
 		t.Errorf("unknown tool: %q", e.Message)
 	}
+	closing := memSite(t, nil)
+	closing.server.AddTool(&mcp.Tool{Name: "tool", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return nil, &jsonrpc.Error{Code: -32004, Message: "server is closing"}
+		})
+	if e := failing(t, asking(t, closing), "tool", gate.ErrFailed); strings.HasPrefix(e.Message, "the site refused") { // nobody knows
+		t.Errorf("a closing server: %q", e.Message)
+	}
 	gone := asking(t, memSite(t, nil))
 	gone.Close()
-	failing(t, gone, "tool", gate.ErrFailed)
+	if e := failing(t, gone, "tool", gate.ErrFailed); strings.HasPrefix(e.Message, "the site refused") { // nobody knows
+		t.Errorf("a closed connection: %q", e.Message)
+	}
 }
 
 // failing allows the first question of using and wants that end.

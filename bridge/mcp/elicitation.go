@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -112,7 +111,22 @@ func remembered(r *checkpoint.Remember) string {
 	case len(r.Arguments) > 0:
 		what = "with the same " + strings.Join(r.Arguments, ", ")
 	}
-	return what + ", for " + (time.Duration(r.Seconds) * time.Second).String()
+	return what + ", for " + duration(r.Seconds)
+}
+
+// duration says seconds in the largest unit that needs no fraction.
+func duration(seconds int64) string {
+	n, unit := seconds, "second"
+	switch {
+	case seconds%3600 == 0:
+		n, unit = seconds/3600, "hour"
+	case seconds%60 == 0:
+		n, unit = seconds/60, "minute"
+	}
+	if n != 1 {
+		unit += "s"
+	}
+	return fmt.Sprintf("%d %s", n, unit)
 }
 
 // selectionOptions are offered by their index, since two selections can have one title for

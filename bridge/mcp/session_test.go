@@ -2,12 +2,18 @@ package mcpbridge_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	mcpbridge "github.com/parley-go/parley/bridge/mcp"
 	"github.com/parley-go/parley/checkpoint/memstore"
 	"github.com/parley-go/parley/gate"
 	"github.com/parley-go/parley/interrupt"
@@ -243,4 +249,117 @@ func TestTheGateJudges(t *testing.T) {
 			t.Errorf("%s: %s", ambiguous, text)
 		}
 	}
+}
+
+// R30, R24: a session waits for a person until the prompt's deadline or its request's token ends,
+// whichever comes first.
+func TestWaitingEnds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lifetime, token time.Duration
+		number          int64
+		code            gate.Code
+	}{
+		"the prompt": {time.Minute, time.Hour, mcpbridge.CodeInvalidContinuation, gate.ErrExpired},
+		"the token":  {time.Hour, time.Minute, mcpbridge.CodeUnauthorized, gate.ErrUnauthorized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var effects counter
+				s := memSite(t, &mcpbridge.Options{Authorize: byUser}, deploy(&effects, &gate.ToolOptions{Lifetime: tc.lifetime}))
+				there, here := mcp.NewInMemoryTransports()
+				expiration := time.Now().Add(tc.token)
+				ss, err := s.server.Connect(t.Context(), tokened{there, expiration}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				cs := client(t, here, legacy, nil, func(o *mcp.ClientOptions) {
+					o.Capabilities = both()
+					o.ElicitationHandler = func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}
+				})
+				began := time.Now()
+				_, err = cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "deploy", Arguments: map[string]any{"service": "api"}})
+				wantError(t, err, tc.number, tc.code)
+				if waited := time.Since(began); waited != time.Minute {
+					t.Errorf("waited %v", waited)
+				}
+				effects.want(t, 0)
+				cs.Close()
+				ss.Wait()
+			})
+		})
+	}
+}
+
+// A tokened transport brings a token info with each request, as one over HTTP does.
+type tokened struct {
+	mcp.Transport
+	expiration time.Time
+}
+
+type tokenedConnection struct {
+	mcp.Connection
+	expiration time.Time
+}
+
+func (t tokened) Connect(ctx context.Context) (mcp.Connection, error) {
+	c, err := t.Transport.Connect(ctx)
+	return tokenedConnection{c, t.expiration}, err
+}
+
+func (c tokenedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := c.Connection.Read(ctx)
+	if r, ok := m.(*jsonrpc.Request); ok {
+		r.Extra = &mcp.RequestExtra{TokenInfo: &auth.TokenInfo{UserID: "ann", Expiration: c.expiration}}
+	}
+	return m, err
+}
+
+// R19: what an "always" is remembered for stands beside it, and it is not asked again.
+func TestAlwaysSaysForWhat(t *testing.T) {
+	for words, remember := range map[string]*gate.RememberOptions{
+		"Always allow (with exactly these arguments, for 24 hours)": {},
+		"Always allow (with any arguments, for 90 minutes)":         {AnyArguments: true, Lifetime: 90 * time.Minute},
+		"Always allow (with the same service, for 10 seconds)":      {Arguments: []string{"service"}, Lifetime: 10 * time.Second},
+	} {
+		var effects counter
+		s := memSite(t, nil, deploy(&effects, &gate.ToolOptions{Remember: remember}))
+		p := answering(`accept:{"decision":"allow_always"}`)
+		cs := connect(t, s, legacy, p)
+		for range 2 {
+			wantText(t, call(t, cs, "deploy", `{"service":"api"}`), "deployed api")
+		}
+		p.want(t, 1)
+		if schema, _ := json.Marshal(p.asked[0].RequestedSchema); !strings.Contains(string(schema), words) {
+			t.Errorf("want %q in %s", words, schema)
+		}
+	}
+}
+
+// R21: the transport's own session is bound: a call of another one with the same start ID takes the
+// question over, and an answer in the first does nothing any more.
+func TestNativeSessionIsBound(t *testing.T) {
+	var effects counter
+	tool := deploy(&effects, nil)
+	g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}})
+	s := newSite(t, g, &mcpbridge.Options{Authorize: func(context.Context, mcpbridge.Request) (mcpbridge.Grant, error) {
+		return mcpbridge.Grant{Scope: "ann", StartID: "work"}, nil
+	}}, tool)
+	server := serve(t, nil, s)
+	taken := make(chan struct{})
+	first := as(t, server, "", legacy, nil, func(o *mcp.ClientOptions) {
+		o.Capabilities = both()
+		o.ElicitationHandler = func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			second := as(t, server, "", legacy, answering())
+			wantEnding(t, call(t, second, "deploy", `{"service":"api"}`), gate.ErrConfirmationRequired) // nobody is there
+			close(taken)
+			return accept(allow), nil
+		}
+	})
+	_, err := first.CallTool(t.Context(), &mcp.CallToolParams{Name: "deploy", Arguments: map[string]any{"service": "api"}})
+	<-taken
+	wantError(t, err, mcpbridge.CodeInvalidContinuation, gate.ErrInvalidContinuation)
+	effects.want(t, 0)
 }
