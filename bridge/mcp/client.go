@@ -105,7 +105,9 @@ type reply struct {
 
 func (h *ClientHandler) send(ctx context.Context, params *mcp.CallToolParams) (reply, error) {
 	result, err := h.session.CallTool(ctx, params)
-	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok && !ofTheSDK(refused.Code) {
+	// That of a connection that is closed is none of the protocol: nobody knows what the server
+	// did.
+	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		return reply{Error: canon.Clip(refused.Message, maxReason)}, nil
 	}
 	if err != nil {
@@ -114,10 +116,6 @@ func (h *ClientHandler) send(ctx context.Context, params *mcp.CallToolParams) (r
 	raw, err := canon.Marshal(result)
 	return reply{Result: raw}, err
 }
-
-// ofTheSDK reports a number under which the SDK's client has errors of its own: of a connection
-// that is closed, say. Whether the server did anything is not known then.
-func ofTheSDK(code int64) bool { return code <= -32000 && code > -32010 }
 
 // ask puts the server's questions, in the order of their keys, and returns the answers.
 func (h *ClientHandler) ask(ctx context.Context, step string, requests mcp.InputRequestMap) (mcp.InputResponseMap, error) {
