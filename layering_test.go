@@ -70,7 +70,7 @@ var house = map[string]place{
 
 	"agent": {floor: 4, outside: []string{eino, einoSchema}},
 
-	"bench":                      {floor: 5, outside: []string{bbolt, pgx}},
+	"bench":                      {floor: 5, outside: []string{bbolt, pgx, mcpSDK}},
 	"bench/ratios":               {floor: 5},
 	"examples/observe":           {floor: 5},
 	"examples/release-assistant": {floor: 5, outside: []string{eino}},

@@ -93,20 +93,20 @@ func TestTypeScriptClients(t *testing.T) {
 // The inspector's mcpdo, which answers by hand: a call ends with what is asked, and another command
 // answers.
 func TestInspectorClients(t *testing.T) {
-	home := t.TempDir()
-	mcpdo := func(args ...string) string {
-		cmd := peer(t, append([]string{"node_modules/.bin/mcpdo", "--format", "json", "--connection", "p"}, args...)...)
-		cmd.Env = append(os.Environ(), "HOME="+home, "MCP_INSPECTOR_SECRET_STORE=memory")
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		out, err := cmd.Output()
-		if err != nil && len(out) == 0 { // it fails where a tool does, and prints the result all the same
-			t.Fatalf("%v: %v\n%s", args, err, &stderr)
-		}
-		return string(out)
-	}
 	for _, era := range []string{"modern", "legacy"} {
 		t.Run(era, func(t *testing.T) {
+			home := t.TempDir()
+			mcpdo := func(args ...string) string {
+				cmd := peer(t, append([]string{"node_modules/.bin/mcpdo", "--format", "json", "--connection", "p"}, args...)...)
+				cmd.Env = append(os.Environ(), "HOME="+home, "MCP_INSPECTOR_SECRET_STORE=memory")
+				var stderr bytes.Buffer
+				cmd.Stderr = &stderr
+				out, err := cmd.Output()
+				if err != nil && len(out) == 0 { // it fails where a tool does, and prints the result all the same
+					t.Fatalf("%v: %v\n%s", args, err, &stderr)
+				}
+				return string(out)
+			}
 			var effects counter
 			s := memSite(t, &mcpbridge.Options{Authorize: byUser}, deploy(&effects, nil), rounds(2))
 			defer mcpdo("daemon", "stop")
