@@ -76,9 +76,6 @@ type Prompt struct {
 	Questions []Question      `json:"questions"`
 	// Expires is when the prompt can no longer be answered; zero: never.
 	Expires time.Time `json:"expires,omitzero"`
-	// Run is the run of the host in which the call is made; nil: none. A prompt of such a call is
-	// held until the run's commit (see [Outcome.Held]).
-	Run *Run `json:"-"`
 
 	// Token continues from here. It is empty in a listing: only the caller gets it. It is not part
 	// of the JSON form, so that no log gets it by accident: a host that sends it does so on

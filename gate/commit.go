@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -217,6 +218,27 @@ func (o *owed) next() *change {
 	}
 	mark := o.marks[0]
 	o.marks = o.marks[1:]
+	o.size -= len(mark.batch.Puts[0].Record.Data)
+	return mark
+}
+
+// payFor writes what is owed of one record, before somebody goes on with it.
+func (g *Gate) payFor(ctx context.Context, id checkpoint.ID) {
+	if mark := g.owed.take(id); mark != nil {
+		g.writeMark(ctx, mark)
+	}
+}
+
+// take takes the mark of a record out, or nil.
+func (o *owed) take(id checkpoint.ID) *change {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	i := slices.IndexFunc(o.marks, func(c *change) bool { return c.event.Entry.Interaction == id })
+	if i < 0 {
+		return nil
+	}
+	mark := o.marks[i]
+	o.marks = slices.Delete(slices.Clone(o.marks), i, i+1)
 	o.size -= len(mark.batch.Puts[0].Record.Data)
 	return mark
 }

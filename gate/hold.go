@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/parley-go/parley/checkpoint"
@@ -17,21 +18,36 @@ type heldCall struct {
 	before  *checkpoint.Interaction
 	next    *checkpoint.Interaction
 	change  *change
-	ends    []func()
+
+	mu    sync.Mutex // guards what follows: the run can stop while the call is on its way out
+	ended bool
+	ends  []func()
 }
 
 // after calls what a request ends with: now or, where its prompt is held, when that is shown or
 // given up.
 func (r *request) after(end func()) {
-	if r != nil && r.held != nil {
-		r.held.ends = append(r.held.ends, end)
-		return
+	if r == nil || r.held == nil || !r.held.keep(end) {
+		end()
 	}
-	end()
+}
+
+// keep keeps an end for later; not where the prompt was shown or given up meanwhile.
+func (h *heldCall) keep(end func()) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.ended {
+		h.ends = append(h.ends, end)
+	}
+	return !h.ended
 }
 
 func (h *heldCall) end() {
-	for _, end := range h.ends {
+	h.mu.Lock()
+	ends := h.ends
+	h.ends, h.ended = nil, true
+	h.mu.Unlock()
+	for _, end := range ends {
 		end()
 	}
 }
@@ -43,6 +59,8 @@ func (r *request) inRun() *Error {
 	case run == nil:
 	case run.face.gate != r.gate || run.face.name != r.name || run.scope != r.scope:
 		return fail(ErrInvalidArguments, "the run of the call is of another gate, face or scope")
+	case r.call.Join: // what joins is another's, and would be held for this run
+		return fail(ErrInvalidArguments, "a call of a run joins by its start id, and no other one")
 	case run.stopped():
 		return fail(ErrUnavailable, "the run of the call has stopped")
 	}
@@ -169,6 +187,10 @@ func (r *Run) write(
 	g := r.face.gate
 	for {
 		next.Deadline, next.Endless = latest(held, open)
+		next.Endless = next.Endless || prev.Endless // of a call that did not come again
+		if prev.Deadline.After(next.Deadline) {
+			next.Deadline = prev.Deadline
+		}
 		next.Due = g.runDue(next.Updated, next.Deadline, next.Endless)
 		c, err := r.change(prev, next, checkpoint.ActionStopped)
 		if err != nil {
@@ -193,7 +215,7 @@ func (r *Run) write(
 			return nil, fail(ErrTooLarge, "the run cannot be stored").because(err)
 		default:
 			if rows == nil { // W7: that somebody was to be asked is not lost with a store that fails for a while
-				c.batch.Lazy = true
+				c.batch.Lazy = len(held) == 0 // a prompt is durable before anybody sees it (R25)
 				g.owed.add(c)
 			}
 			return nil, unavailable(err)
@@ -275,7 +297,10 @@ func (r *Run) Finish(ctx context.Context, e RunEnd) error {
 		}
 	}
 	next := r.next(prev)
-	next.Status, next.Blob, next.Notes, next.Due = checkpoint.RunEnded, nil, e.Notes, next.Updated.Add(g.opts.Retention)
+	next.Status, next.Blob, next.Notes, next.Due = checkpoint.RunEnded, nil, e.Notes, time.Time{}
+	if g.opts.Retention != NoExpiry {
+		next.Due = next.Updated.Add(g.opts.Retention)
+	}
 	next.Ending = &checkpoint.Ending{Code: string(e.Code), Message: e.Message, Result: e.Result, Time: next.Updated}
 	c, err := r.change(prev, next, checkpoint.ActionEnded)
 	if err != nil {

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -127,6 +128,7 @@ func (f *Face) resumeRun(ctx context.Context, scope string, id checkpoint.ID) (_
 		return nil, err
 	}
 	g.sweep(ctx)
+	g.payFor(ctx, id)
 	prev, err := f.loadRun(ctx, r.scope, id)
 	if err != nil {
 		return nil, err
@@ -235,7 +237,8 @@ func (r *Run) change(prev, next *checkpoint.Run, action checkpoint.Action) (*cha
 		return nil, err
 	}
 	batch := &checkpoint.Batch{
-		Time: next.Updated, Owner: g.member.Owner(), Audit: [][]byte{audit},
+		// A run stays with the owner under which it was begun or resumed (R23).
+		Time: next.Updated, Owner: cmp.Or(next.Claim.Owner, prev.Claim.Owner), Audit: [][]byte{audit},
 		Puts: []checkpoint.Put{{Record: record, Epoch: prev.Claim.Epoch}},
 	}
 	return &change{batch: batch, event: Event{Entry: e, Before: prev.Status, Since: prev.Updated, Scope: r.words}}, nil
@@ -270,13 +273,16 @@ func (r *Run) Keep(ctx context.Context, name string, data []byte) error {
 	if e := g.boundBlob(data); e != nil {
 		return e
 	}
+	if r.stopped() {
+		return fail(ErrUnavailable, "the run has stopped")
+	}
 	run := r.recorded()
 	row, sealed, err := r.keptRow(run.ID, name, data)
 	if err != nil {
 		return unavailable(err)
 	}
 	batch := &checkpoint.Batch{
-		Time: g.now(), Owner: g.member.Owner(), Rows: []checkpoint.RowPut{{Row: sealed, Epoch: run.Claim.Epoch}}, Lazy: true,
+		Time: g.now(), Owner: run.Claim.Owner, Rows: []checkpoint.RowPut{{Row: sealed, Epoch: run.Claim.Epoch}}, Lazy: true,
 	}
 	switch v, err := g.tryWrite(context.WithoutCancel(ctx), batch, unknown); v {
 	case applied:

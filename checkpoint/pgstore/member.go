@@ -78,13 +78,12 @@ func (s *Store) newMember(ctx context.Context) (*member, error) {
 	s.mu.Lock()
 	p := s.process
 	s.joined++
-	m := &member{store: s}
+	m := &member{store: s, owner: fmt.Sprintf("reader %p.%d", s, s.joined)}
 	if p != nil {
 		m.owner, m.lapsed = fmt.Sprintf("%s.%d", p.id, s.joined), p.lapsed
 	}
 	s.mu.Unlock()
 	if s.opts.ReadOnly {
-		m.owner = fmt.Sprintf("reader %p.%d", s, s.joined)
 		return m, nil
 	}
 	if p == nil {
