@@ -18,10 +18,10 @@ help: ## list the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 .PHONY: demo
-demo: ## a tool that asks before it releases a service, in this terminal
-	@if [ -t 0 ]; then stty sane; fi # a demo that was killed leaves the terminal as it was
-	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && go build -o "$$dir/terminal" ./examples/terminal && \
-	{ "$$dir/terminal"; code=$$?; [ $$code -eq 130 ] || exit $$code; } # 130: stopped by Ctrl-C, which the demo invites to
+demo: ## an agent that asks before it releases a service, in this terminal
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && trap : INT && \
+	go build -C examples/release-assistant -o "$$dir/release-assistant" . && \
+	{ "$$dir/release-assistant"; code=$$?; [ $$code -eq 130 ] || exit $$code; } # 130: stopped by Ctrl-C, which the demo invites to
 
 .PHONY: test
 test: ## all tests, with the race detector, in random order
@@ -41,7 +41,7 @@ modules: ## go.mod and go.sum are complete, and the modules are what go.sum says
 	go mod verify
 
 # Examples that are modules of their own, which ./... does not see. Each is named here: there may be other modules in the tree.
-EXAMPLES := examples/otel
+EXAMPLES := examples/otel examples/release-assistant
 
 .PHONY: test-examples
 test-examples: ## vet, lint and test the examples that are modules of their own

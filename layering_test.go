@@ -70,14 +70,13 @@ var house = map[string]place{
 
 	"agent": {floor: 4, outside: []string{eino, einoSchema}},
 
-	"bench":                      {floor: 5, outside: []string{bbolt, pgx, mcpSDK}},
-	"bench/ratios":               {floor: 5},
-	"examples/observe":           {floor: 5},
-	"examples/release-assistant": {floor: 5, outside: []string{eino}},
-	"examples/terminal":          {floor: 5, outside: []string{anything}},
-	"bridge/mcp":                 {floor: 4, outside: []string{mcpSDK}},
-	"examples/mcp-server":        {floor: 5, outside: []string{mcpSDK}},
-	"examples/mcp-conformance":   {floor: 5, outside: []string{mcpSDK}},
+	"bench":                    {floor: 5, outside: []string{bbolt, pgx, mcpSDK}},
+	"bench/ratios":             {floor: 5},
+	"examples/observe":         {floor: 5},
+	"examples/terminal":        {floor: 5, outside: []string{anything}},
+	"bridge/mcp":               {floor: 4, outside: []string{mcpSDK}},
+	"examples/mcp-server":      {floor: 5, outside: []string{mcpSDK}},
+	"examples/mcp-conformance": {floor: 5, outside: []string{mcpSDK}},
 }
 
 // A package's tests may import besides what the package may: these modules, and every package of

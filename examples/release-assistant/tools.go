@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"strings"
-
-	"github.com/cloudwego/eino/schema"
+	"fmt"
+	"time"
 
 	"github.com/parley-go/parley/gate"
-	"github.com/parley-go/parley/internal/scripted"
 	"github.com/parley-go/parley/interrupt"
 )
 
@@ -15,37 +13,44 @@ type service struct {
 	Service string `json:"service"`
 }
 
-// asking makes a tool that does something only when a person allows it.
-func asking(name, title, done string) *gate.Tool {
-	return gate.NewTool(name, func(ctx context.Context, in service) (string, error) {
+// changes is a tool that does not ask.
+func changes() *gate.Tool {
+	look := func(context.Context, service) (string, error) { return "3 changes, one of them to the database", nil }
+	return gate.NewTool("changes", look, &gate.ToolOptions{
+		Description: "Lists what changed in a service.", NeverAsks: true, Replay: gate.Repeatable, KeepResult: true,
+	})
+}
+
+// migrate may run again: after a crash in the middle it does.
+func migrate(pace time.Duration) *gate.Tool {
+	return gate.NewTool("migrate", asking("migrate", "Migrate the database of", "migrated", pace), &gate.ToolOptions{
+		Description: "Migrates the database of a service.", Replay: gate.Repeatable, KeepResult: true,
+	})
+}
+
+// deploy may not: after a crash in the middle the model is told that nobody knows.
+func deploy(pace time.Duration) *gate.Tool {
+	return gate.NewTool("deploy", asking("deploy", "Deploy", "deployed", pace), &gate.ToolOptions{
+		Description: "Deploys a service.", KeepResult: true,
+	})
+}
+
+// asking makes a handler that does something only when a person allows it.
+func asking(name, title, done string, pace time.Duration) func(context.Context, service) (string, error) {
+	return func(ctx context.Context, in service) (string, error) {
 		if _, err := interrupt.Ask(ctx, interrupt.ToolPermission(name, title+" "+in.Service)); err != nil {
 			return "", err
 		}
-		return in.Service + " " + done, nil
-	}, &gate.ToolOptions{Description: title + ".", KeepResult: true})
-}
-
-// changes is a tool that does not ask.
-func changes() *gate.Tool {
-	look := func(context.Context, service) (string, error) { return "3 changes", nil }
-	return gate.NewTool("changes", look, &gate.ToolOptions{Description: "Lists what changed.", KeepResult: true})
-}
-
-// script is the model: it looks, asks for both steps in one turn, and sums up.
-func script(input []*schema.Message) (*schema.Message, error) {
-	var told []string
-	for _, m := range input {
-		if m.Role == schema.Tool {
-			told = append(told, m.Content)
+		const steps = 3.0
+		for step := 1.0; step <= steps; step++ { // what a real tool would do here
+			select {
+			case <-time.After(pace):
+			case <-ctx.Done():
+				return "", ctx.Err()
+			}
+			total := steps
+			_ = interrupt.Progress(ctx, interrupt.Update{Completed: step, Total: &total}) // nothing hangs on it
 		}
+		return fmt.Sprintf("%s %s", in.Service, done), nil
 	}
-	api := service{"api"}
-	switch len(told) {
-	case 0:
-		return scripted.Do(scripted.Call{ID: "1", Tool: "changes", Arguments: api}), nil
-	case 1:
-		migrate, deploy := scripted.Call{ID: "2", Tool: "migrate", Arguments: api}, scripted.Call{ID: "3", Tool: "deploy", Arguments: api}
-		return scripted.Do(migrate, deploy), nil
-	}
-	return scripted.Say("The release: " + strings.Join(told[1:], "; ")), nil
 }
