@@ -261,6 +261,34 @@ func wantError(t *testing.T, err error, number int64, code gate.Code) mcpbridge.
 	return data
 }
 
+// codeOf is how a call ended: the code of its error or of its result's ending; "" for a result of the
+// tool's.
+func codeOf(t *testing.T, result *mcp.CallToolResult, err error) gate.Code {
+	var end struct {
+		Code gate.Code `json:"code"`
+	}
+	var data []byte
+	var wire *jsonrpc.Error
+	switch {
+	case errors.As(err, &wire):
+		data = wire.Data
+	case err != nil:
+		t.Errorf("neither a result nor an error of the bridge: %v", err)
+		return "none"
+	case !result.IsError:
+		return ""
+	default:
+		if data, err = json.Marshal(result.StructuredContent); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := json.Unmarshal(data, &end); err != nil || end.Code == "" {
+		t.Errorf("an end without a code: %s, %v", data, err)
+		return "none"
+	}
+	return end.Code
+}
+
 // The tools of the tests.
 
 func raw(name string, h func(ctx context.Context) (any, error), opts *gate.ToolOptions) *gate.Tool {

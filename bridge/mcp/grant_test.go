@@ -224,27 +224,21 @@ func TestTwiceAtOneMoment(t *testing.T) {
 	for range 20 {
 		first := call(t, ann, "deploy", `{"service":"api"}`)
 		key, _ := only(t, first)
-		done := make(chan error, 8)
+		done := make(chan gate.Code, 8) // "" for a result
 		for range cap(done) {
 			go func() {
 				result, err := ann.CallTool(t.Context(), with("deploy", `{"service":"api"}`, first.RequestState, mcp.InputResponseMap{key: accept(allow)}))
-				switch {
-				case err == nil && !result.IsError:
-					err = errDeployed
-				case err == nil:
-					err = errors.New(textOf(result))
-				}
-				done <- err
+				done <- codeOf(t, result, err)
 			}()
 		}
 		deployed := 0
 		for range cap(done) {
-			switch err := <-done; {
-			case errors.Is(err, errDeployed):
+			switch code := <-done; code {
+			case "":
 				deployed++
-			case strings.Contains(err.Error(), "busy"), strings.Contains(err.Error(), "already_completed"):
+			case gate.ErrBusy, gate.ErrAlreadyCompleted:
 			default:
-				t.Errorf("%v", err)
+				t.Errorf("ended with %q", code)
 			}
 		}
 		if deployed != 1 {
@@ -253,5 +247,3 @@ func TestTwiceAtOneMoment(t *testing.T) {
 	}
 	effects.want(t, 20)
 }
-
-var errDeployed = errors.New("deployed")
