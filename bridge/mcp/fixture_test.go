@@ -87,6 +87,9 @@ func newSite(t *testing.T, g *gate.Gate, opts *mcpbridge.Options, tools ...*gate
 		if err := s.bridge.Close(ctx); err != nil {
 			t.Errorf("close bridge: %v", err)
 		}
+		for session := range s.server.Sessions() { // not every client ends its own
+			session.Close()
+		}
 	})
 	return s
 }
