@@ -145,8 +145,8 @@ func TestClientHandlerRefuses(t *testing.T) {
 		requests mcp.InputRequestMap
 		text     string
 	}{
-		"a secret":   {asksFor(`{"type":"object","properties":{"apiKey":{"type":"string"}}}`), `the site asks for a secret, "apiKey", in a form`},
-		"nested":     {asksFor(`{"type":"object","properties":{"a":{"type":"object"}}}`), "the site asks what cannot be shown"},
+		"a secret": {asksFor(`{"type":"object","properties":{"apiKey":{"type":"string"}}}`), `the site asks for a secret, "apiKey", in a form`},
+		"nested":   {asksFor(`{"type":"object","properties":{"a":{"type":"object"}}}`), "the site asks what cannot be shown"},
 		"rounded": {asksFor(`{"type":"object","properties":{"n":{"type":"integer","maximum":9007199254740993}}}`),
 			`the site asks for a number, "n", with a bound beyond`},
 		"plain http": {mcp.InputRequestMap{"x": &mcp.ElicitParams{Mode: "url", Message: "?", URL: "http://example.com"}}, "the site asks what cannot be shown"},
@@ -195,4 +195,3 @@ func failing(t *testing.T, session *mcp.ClientSession, tool string, want gate.Co
 	}
 	return e
 }
-
