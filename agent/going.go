@@ -33,6 +33,7 @@ type going struct {
 	talk    string              // the conversation
 	answers map[string]Answer   // by start ID
 	turns   map[string]int      // answers of a model so far, by the path of its agent
+	latest  map[string][]string // the ids of the calls of the latest one, in its order
 	calls   map[string]envelope // that wait, by start ID
 	trouble map[string]error    // why a call that waits cannot go on, by start ID
 }
@@ -56,10 +57,21 @@ func (g *going) callerContext(ctx context.Context) (context.Context, context.Can
 }
 
 // answered notes that the model of the agent with that path gave its nth answer.
-func (g *going) answered(path string, n int) {
+func (g *going) answered(path string, n int, answer *schema.Message) {
+	var calls []string
+	for _, call := range answer.ToolCalls {
+		calls = append(calls, call.ID)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.turns[path] = n
+	g.turns[path], g.latest[path] = n, calls
+}
+
+// position is where a call stands in the latest answer.
+func (g *going) position(path, call string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Index(g.latest[path], call)
 }
 
 // turnsOf is how many answers there are. One that failed is none: nothing follows from it, and a
@@ -120,11 +132,9 @@ func (g *going) isOurs(info any) bool {
 func (g *going) notes() notes {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n := notes{V: notesVersion, Conversation: g.talk, Turns: maps.Clone(g.turns)}
-	for _, start := range slices.Sorted(maps.Keys(g.calls)) {
-		n.Calls = append(n.Calls, g.calls[start])
+	return notes{
+		V: notesVersion, Conversation: g.talk, Turns: maps.Clone(g.turns), Calls: slices.SortedFunc(maps.Values(g.calls), inOrder),
 	}
-	return n
 }
 
 // problems are why calls that wait cannot go on.
@@ -132,10 +142,11 @@ func (g *going) problems() []Problem {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var all []Problem
-	for _, start := range slices.Sorted(maps.Keys(g.trouble)) {
-		e := g.calls[start]
-		id, _ := checkpoint.ParseID(e.Interaction) // zero where there is none
-		all = append(all, Problem{Origin: e.origin(), Interaction: id, Err: g.trouble[start]})
+	for _, e := range slices.SortedFunc(maps.Values(g.calls), inOrder) {
+		if err, ok := g.trouble[e.Start]; ok {
+			id, _ := checkpoint.ParseID(e.Interaction) // zero where there is none
+			all = append(all, Problem{Origin: e.origin(), Interaction: id, Err: err})
+		}
 	}
 	return all
 }

@@ -55,14 +55,17 @@ func (t *agentTool) InvokableRun(ctx context.Context, arguments string, _ ...too
 	if g == nil {
 		return "", fmt.Errorf("run agent %q: %w", t.name, ErrNoRun)
 	}
-	e, _, err := g.identify(ctx, t.name, arguments)
+	e, again, err := g.identify(ctx, t.name, arguments)
 	if err != nil {
 		return "", fmt.Errorf("run agent %q: %w", t.name, err)
 	}
+	if !again {
+		g.tell(ToolStarted{Origin: e.origin(), Arguments: arguments})
+	}
 	e.Nested = true
-	agents, path := place(ctx)
+	agents, path, _ := place(ctx)
 	call := compose.GetToolCallID(ctx)
-	inner := context.WithValue(hidden{ctx}, placeKey{}, &outerPlace{agents, path + "\x01" + t.name + "\x00" + call})
+	inner := context.WithValue(hidden{ctx}, placeKey{}, &outerPlace{agents, path + "\x01" + t.name + "\x00" + call, e.Position})
 	came := g.drive(inner, &t.agents, e.Start, func() ([]*schema.Message, error) {
 		var in struct{ Request string }
 		if err := json.Unmarshal([]byte(arguments), &in); err != nil {
@@ -78,6 +81,7 @@ func (t *agentTool) InvokableRun(ctx context.Context, arguments string, _ ...too
 	}
 	g.store.drop(e.Start)
 	g.done(e)
+	g.tell(ToolEnded{Origin: e.origin(), Result: came.message})
 	return came.message, nil
 }
 
@@ -93,8 +97,9 @@ func (h hidden) Value(key any) any {
 
 // An outerPlace is where the agent that is in a tool stands in the tree of agents.
 type outerPlace struct {
-	agents []string
-	path   string
+	agents   []string
+	path     string
+	position []int // of the call
 }
 
 type placeKey struct{}
