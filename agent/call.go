@@ -68,6 +68,7 @@ func (g *going) identify(ctx context.Context, name, arguments string) (e envelop
 	if turn == 0 {
 		return e, false, ErrModel
 	}
+	g.used(path)
 	return envelope{
 		Start: g.startID(len(agents), path, turn, id), Tool: name, Call: id, Arguments: digest(arguments), Agents: agents,
 		Position: append(position, g.position(path, id)),

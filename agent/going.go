@@ -23,17 +23,17 @@ type going struct {
 	run        *gate.Run
 	scope      string
 	facilities []interrupt.Facility
-	streaming  bool
+	noted      notes // with the run, when it was gone on with
 	store      capture
 	begun      []*schema.Message // what Start was given; nil where the run is resumed
 	caller     context.Context   // ends when the caller's does; eino's own does not
 	tell       func(Event)
 
 	mu      sync.Mutex          // guards what follows
-	talk    string              // the conversation
 	answers map[string]Answer   // by start ID
 	turns   map[string]int      // answers of a model so far, by the path of its agent
 	latest  map[string][]string // the ids of the calls of the latest one, in its order
+	unused  map[string]string   // under which name it is kept, where it is new and none of its calls has come
 	calls   map[string]envelope // that wait, by start ID
 	trouble map[string]error    // why a call that waits cannot go on, by start ID
 }
@@ -65,6 +65,34 @@ func (g *going) answered(path string, n int, answer *schema.Message) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.turns[path], g.latest[path] = n, calls
+}
+
+// keeps notes that the latest answer is kept under that name.
+func (g *going) keeps(path, name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.unused[path] = name
+}
+
+// used notes that a call of the latest answer has come, so that it has to stay.
+func (g *going) used(path string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.unused, path)
+}
+
+// forget drops the answers that led to no call of a tool: where eino cannot go on from one, such as
+// from a call of a tool that there is not, the run would fail with it for ever.
+func (g *going) forget(ctx context.Context) error {
+	g.mu.Lock()
+	unused := slices.Sorted(maps.Values(g.unused))
+	g.mu.Unlock()
+	for _, name := range unused {
+		if err := g.run.Keep(ctx, name, nil); err != nil {
+			return fmt.Errorf("forget the model's answer: %w", err)
+		}
+	}
+	return nil
 }
 
 // position is where a call stands in the latest answer.
@@ -133,7 +161,8 @@ func (g *going) notes() notes {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return notes{
-		V: notesVersion, Conversation: g.talk, Turns: maps.Clone(g.turns), Calls: slices.SortedFunc(maps.Values(g.calls), inOrder),
+		V: notesVersion, Conversation: g.noted.Conversation, Streaming: g.noted.Streaming,
+		Turns: maps.Clone(g.turns), Calls: slices.SortedFunc(maps.Values(g.calls), inOrder),
 	}
 }
 

@@ -115,7 +115,7 @@ func (g *going) takeTurn(ctx context.Context, input []*schema.Message) (turn, *s
 	t := turn{going: g, agents: agents, path: path, n: g.turnsOf(path) + 1}
 	t.name = "model\x00" + path + "\x00" + strconv.Itoa(t.n) + "\x00" + conversation(input)
 	data, ok := g.run.Kept(t.name)
-	if !ok {
+	if !ok || len(data) == 0 { // none, or it was forgotten
 		return t, nil, nil
 	}
 	var kept []*schema.Message
@@ -170,6 +170,7 @@ func (t turn) keep(ctx context.Context, answer *schema.Message) error {
 		return fmt.Errorf("keep the model's answer: %w", err)
 	}
 	t.going.answered(t.path, t.n, answer)
+	t.going.keeps(t.path, t.name)
 	return nil
 }
 
