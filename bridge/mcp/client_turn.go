@@ -9,8 +9,8 @@ import (
 )
 
 // turns finds the call that a question of a server belongs to. In an older session the server does
-// not say, so that calls take turns there: what is asked is of the one whose turn it is, and goes to
-// no other's person.
+// not say, so that calls take turns there: what is asked is of the one whose turn it is, and goes
+// to no other's person.
 type turns struct {
 	mu     sync.Mutex // guards holder
 	holder map[*mcp.ClientSession]*conversation

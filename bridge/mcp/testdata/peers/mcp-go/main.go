@@ -1,5 +1,5 @@
-// Command mcp-go is the client of another SDK for Go, in protocol 2026-07-28 (modern) or in sessions
-// of 2025-11-25 (legacy):
+// Command mcp-go is the client of another SDK for Go, in protocol 2026-07-28 (modern) or in
+// sessions of 2025-11-25 (legacy):
 //
 //	mcp-go URL ERA CALLS
 //
