@@ -204,8 +204,8 @@ func (t *Tool) Name() string { return t.name }
 // Options returns a copy of the tool's options, the schema filled in.
 func (t *Tool) Options() ToolOptions { return t.opts.clone() }
 
-// Output is the Go type of the handler's results, for faces that tell their schema; nil for a tool of
-// [NewRawTool].
+// Output is the Go type of the handler's results, for faces that tell their schema; nil for a tool
+// of [NewRawTool].
 func (t *Tool) Output() reflect.Type { return t.output }
 
 // Validate reports what is wrong with the tool.
