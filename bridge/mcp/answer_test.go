@@ -176,6 +176,10 @@ func TestSecretsAreNotAskedFor(t *testing.T) {
 			}
 		}
 	}
+	r := dialRaw(t, memSite(t, nil, form(`{"type":"object","properties":{"x":{"type":"string","format":"password"}}}`)), true).round("form", `{}`, "")
+	if !strings.Contains(string(r.Result.StructuredContent), `"invalid_question"`) || !strings.Contains(string(r.Result.StructuredContent), "use a URL") {
+		t.Errorf("a format for passwords: %s", r.Result.StructuredContent)
+	}
 }
 
 // R18: a prompt with several questions is answered whole. One that was answered alone is asked
