@@ -99,8 +99,9 @@ func TestBodies(t *testing.T) {
 	for body, want := range map[string]int{
 		`{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"params":{}}`: http.StatusBadRequest,
 		`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"id":1,"id":2}]`:       http.StatusBadRequest,
-		`{`:                        http.StatusBadRequest,
-		strings.Repeat(" ", 5<<10): http.StatusRequestEntityTooLarge,
+		`{`: http.StatusBadRequest,
+		`{"jsonrpc":"2.0","id":1,"method":"ping"} a-private-answer`:                                    http.StatusBadRequest,
+		strings.Repeat(" ", 5<<10):                                                                     http.StatusRequestEntityTooLarge,
 		`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("x", 3<<10) + `"}}`: http.StatusOK,
 		`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]`:          http.StatusOK,
 	} {
@@ -110,7 +111,7 @@ func TestBodies(t *testing.T) {
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
-		if w.Code != want {
+		if w.Code != want || strings.Contains(w.Body.String(), "a-private-answer") {
 			t.Errorf("%.100s: status %d, want %d: %s", body, w.Code, want, w.Body)
 		}
 	}

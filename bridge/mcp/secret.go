@@ -21,7 +21,7 @@ var (
 	}
 )
 
-// asksForSecret goes by the words of a field's name and title; a format for passwords there is none.
+// asksForSecret goes by the words of a field's name and title; there is no format for passwords.
 // It is a net with holes: what it lets through is the application's responsibility all the same.
 func asksForSecret(f interrupt.Field) bool {
 	return namesSecret(f.Name) || namesSecret(f.Title)
