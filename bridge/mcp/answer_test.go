@@ -123,9 +123,7 @@ func TestNumbersAreExact(t *testing.T) {
 	}
 	// In an older session the answer is a response of its own.
 	old := dialRaw(t, s, true)
-	old.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},` +
-		`"clientInfo":{"name":"c","version":"1"}}}`)
-	old.read()
+	old.initialize(legacy)
 	old.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"form","arguments":{}}}`)
 	old.read()
 	old.send(`{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":` + numbers + `}}`)

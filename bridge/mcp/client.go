@@ -1,12 +1,12 @@
 package mcpbridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -34,8 +34,7 @@ import (
 type ClientHandler struct {
 	name    string
 	session *mcp.ClientSession
-	waiting waiting
-	calls   sync.WaitGroup
+	talks   conversations
 }
 
 // ClientHandlerOptions are the options of a client handler. Nil works, and the zero field is the
@@ -56,11 +55,12 @@ const defaultWait = 10 * time.Minute
 // questions are for, so calls take turns there, and while one waits for a person the others fail
 // as busy.
 func NewClientHandler(name string, session *mcp.ClientSession, opts *ClientHandlerOptions) *ClientHandler {
-	h := &ClientHandler{name: name, session: session, waiting: waiting{limit: defaultWait}}
-	if opts != nil && opts.Wait > 0 {
-		h.waiting.limit = opts.Wait
+	var o ClientHandlerOptions
+	if opts != nil {
+		o = *opts
 	}
-	return h
+	wait := cmp.Or(max(o.Wait, 0), defaultWait)
+	return &ClientHandler{name: name, session: session, talks: conversations{limit: wait, waiting: map[string]*conversation{}}}
 }
 
 // NewClient returns a client that is asked through a ClientHandler. It declares that it can show
@@ -92,9 +92,9 @@ func NewClient(impl *mcp.Implementation, opts *mcp.ClientOptions) *mcp.Client {
 // is left. Close the gate before it, whose handlers may be in one. To close the session alone waits
 // for the person, too.
 func (h *ClientHandler) Close() error {
-	h.waiting.close()
+	h.talks.close()
 	err := h.session.Close()
-	h.calls.Wait()
+	h.talks.running.Wait()
 	return err
 }
 
