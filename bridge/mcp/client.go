@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -106,8 +107,9 @@ func (h *ClientHandler) Close() error {
 //
 // A decline and a cancel are answers to the server, which decides what becomes of the call; where
 // it wants a page visited before it is called at all (−32042) they are the error. The requestState
-// of a server is kept with the step. A result or a set of questions that is larger than
-// gate.Limits.Result cannot be kept: [interrupt.ErrInvalidStep].
+// of a server is kept with the step. A result that is larger than gate.Limits.Result is not kept:
+// a handler that asks something after it finds [interrupt.ErrOutcomeUnknown] when it runs again. A
+// set of questions of that size is [interrupt.ErrInvalidStep].
 func (h *ClientHandler) CallTool(ctx context.Context, key string, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	next := *params
 	next.InputResponses, next.RequestState = nil, ""
@@ -115,15 +117,22 @@ func (h *ClientHandler) CallTool(ctx context.Context, key string, params *mcp.Ca
 	for round := 1; ; round++ {
 		step := fmt.Sprintf("mcp/%s/%d", key, round)
 		call := said.Call
+		var heard reply
 		var err error
-		said, err = interrupt.Once(ctx, step, func(ctx context.Context, id string) (reply, error) {
+		said, err = interrupt.Once(ctx, step, func(ctx context.Context, id string) (_ reply, err error) {
 			if call != "" {
-				return h.goOn(ctx, id, call, next.InputResponses)
+				heard, err = h.goOn(ctx, id, call, next.InputResponses)
+			} else {
+				heard, err = h.begin(ctx, id, &next)
 			}
-			return h.begin(ctx, id, &next)
+			return heard, err
 		}, nil)
+		if errors.Is(err, interrupt.ErrInvalidStep) && heard.Result != nil { // it is too large to be kept
+			said, err = heard, nil
+		}
 		switch {
 		case err != nil:
+			h.talks.drop(heard.Call)
 			return nil, err
 		case said.Failed != "":
 			return nil, &interrupt.Failure{Text: h.name + " " + said.Failed}
@@ -135,6 +144,9 @@ func (h *ClientHandler) CallTool(ctx context.Context, key string, params *mcp.Ca
 			return result, nil
 		}
 		answers, err := h.ask(ctx, step, said.Asked)
+		if answers == nil && !willBeAsked(ctx, err) {
+			h.talks.drop(said.Call)
+		}
 		if answers == nil || err != nil && said.First {
 			return nil, err
 		}
@@ -160,8 +172,8 @@ type reply struct {
 func (h *ClientHandler) ask(ctx context.Context, step string, requests mcp.InputRequestMap) (mcp.InputResponseMap, error) {
 	keys := slices.Sorted(maps.Keys(requests))
 	var questions []interrupt.Interrupt
-	for _, key := range keys {
-		question, err := h.question(step+"/"+key, requests[key])
+	for i, key := range keys {
+		question, err := h.question(fmt.Sprint(step, "/", i+1), requests[key])
 		if err != nil {
 			return nil, err
 		}
@@ -187,6 +199,15 @@ func (h *ClientHandler) ask(ctx context.Context, step string, requests mcp.Input
 		answers[key] = answer
 	}
 	return answers, no
+}
+
+// willBeAsked reports whether a person gets to see what a handler returns: else no answer is waited
+// for.
+func willBeAsked(ctx context.Context, err error) bool {
+	c := interrupt.Classify(err)
+	return c.Kind == interrupt.KindPrompt && !slices.ContainsFunc(c.Questions, func(q interrupt.Interrupt) bool {
+		return !interrupt.Supports(ctx, interrupt.Facility(q.TypeName())) && !interrupt.Supports(ctx, interrupt.FacilityOutOfBand)
+	})
 }
 
 // exactly reads an object so that its numbers are written again as they are.

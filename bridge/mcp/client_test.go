@@ -195,3 +195,20 @@ func failing(t *testing.T, session *mcp.ClientSession, tool string, want gate.Co
 	}
 	return e
 }
+
+// A result that cannot be kept is returned all the same; after another question nobody knows it.
+func TestClientHandlerLargeResult(t *testing.T) {
+	s := memSite(t, nil, raw("large", func(context.Context) (any, error) { return strings.Repeat("x", 100<<10), nil }, nil))
+	session := asking(t, s, modern)
+	large := &mcp.CallToolParams{Name: "large"}
+	alone, asks := plain("alone", mcpbridge.NewClientHandler("the site", session, nil), large), using(session, "large", `{}`)
+	g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{alone, asks}})
+	if _, result := newPlay(g, "alone").through(t); len(result) != 100<<10+2 {
+		t.Errorf("a result of %d bytes", len(result))
+	}
+	p := newPlay(g, "using")
+	p.through(t, `{"optionId":"allow_once"}`)
+	if err := p.answer(t.Context(), `{"optionId":"allow_once"}`); !errors.Is(err, gate.ErrOutcomeUnknown) {
+		t.Errorf("end %v", err)
+	}
+}

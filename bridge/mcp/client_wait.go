@@ -36,11 +36,7 @@ func (t *conversations) put(step string, c *conversation) {
 		return
 	}
 	t.waiting[step] = c
-	c.over = time.AfterFunc(t.limit, func() {
-		if t.take(step) != nil {
-			c.leave()
-		}
-	})
+	c.over = time.AfterFunc(t.limit, func() { t.drop(step) })
 }
 
 // take returns the one that asked in that step; nil: there is none.
@@ -53,6 +49,13 @@ func (t *conversations) take(step string) *conversation {
 		delete(t.waiting, step)
 	}
 	return c
+}
+
+// drop tells the server that nobody answers what was asked in that step.
+func (t *conversations) drop(step string) {
+	if c := t.take(step); c != nil {
+		c.leave()
+	}
 }
 
 // close breaks off those that wait, and those that would later.
