@@ -26,9 +26,10 @@ var (
 	// ErrConversationOpen: a run of the conversation has not ended, so that a new message would
 	// pass its questions over. Answer them, or start with CancelOpen.
 	ErrConversationOpen = errors.New("a run of the conversation waits or goes on")
-	// ErrCheckpoint: the run's checkpoint does not fit the agent as it is now, or holds another
-	// call than the one that asked. Nothing ran, and the run is as it was.
-	ErrCheckpoint = errors.New("the checkpoint does not fit")
+	// ErrCheckpoint: what is stored of the run does not fit: its checkpoint is not one of the agent as
+	// it is now, or holds another call than the one that asked, or its notes or its result are none
+	// of this package's. Nothing ran, and the run is as it was.
+	ErrCheckpoint = errors.New("what is stored of the run does not fit")
 	// ErrExtra: a message has an Extra value that eino cannot write into a checkpoint, so that a
 	// question in this conversation could never be stored.
 	ErrExtra = errors.New("a message has an Extra value that eino cannot store")

@@ -24,8 +24,8 @@ import (
 // Leaving the loop early, by a panic too, is the same as cancelling the context: what models and
 // tools do is broken off, the run stops and is released, and what it asked until then is kept. The
 // loop is left when that is done and no goroutine of the run is left; a tool that does not heed its
-// context is waited for. [Agent.Resume] then goes on with the run, whose id [RunGoing] told, unless
-// it ended just before.
+// context is waited for, and so is one that is not under the gate, whose context does not end.
+// [Agent.Resume] then goes on with the run, whose id [RunGoing] told, unless it ended just before.
 //
 // A slow loop holds up nothing: models and tools run on, and the events wait for it in memory.
 //
@@ -40,13 +40,11 @@ import (
 // the event before it.
 type Events iter.Seq2[Event, error]
 
-// Run ranges over the events and returns where the run stands at the end. Where an error comes with
-// a run, that one can be resumed, or has failed.
+// Run ranges over the events and returns where the run stands at the end. A run that comes with an
+// error can be resumed, or has failed, as its Status says.
 func (events Events) Run() (run *Run, err error) {
 	for event, failed := range events {
 		switch event := event.(type) {
-		case RunGoing:
-			run = nil
 		case RunWaiting:
 			run = event.Run
 		case RunFinished:

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/compose"
@@ -274,6 +276,92 @@ func TestLoopIsLeft(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A tool outside of the gate does not hear that the loop is left: it is waited for, and the model is
+// not asked what comes next.
+func TestLoopIsLeftBesideAnotherTool(t *testing.T) {
+	for _, streaming := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			atWork, goesOn := make(chan struct{}), make(chan struct{})
+			done := false
+			outside := native{"outside", func(context.Context) (string, error) {
+				close(atWork)
+				<-goesOn
+				done = true
+				return "done", nil
+			}}
+			m := after(scripted.Do(call("o", "outside", `{}`)))
+			w := open(t, memstore.New(), worldOptions{eino: []tool.BaseTool{outside}, model: m, streaming: streaming})
+			for range w.agent.Start(t.Context(), releaseIt) {
+				<-atWork
+				go func() {
+					synctest.Wait() // until the loop is left and waits, and so does the tool
+					close(goesOn)
+				}()
+				break
+			}
+			if !done || m.Asked() != 1 {
+				t.Errorf("streaming=%v: done %v, the model was asked %d times", streaming, done, m.Asked())
+			}
+			w.close()
+		})
+	}
+}
+
+// What the runs that CancelOpen ends still do is told first, and that they stop is not.
+func TestEventsOfRunsThatAreCancelled(t *testing.T) {
+	var effects atomic.Int64
+	w := open(t, memstore.New(), worldOptions{
+		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
+	})
+	start := releaseIt
+	start.Conversation = "talk"
+	first, err := w.agent.Start(t.Context(), start).Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start.CancelOpen = true
+	lines, run, err := seen(t, w.agent.Start(t.Context(), start))
+	if err != nil || run.ID == first.ID {
+		t.Fatalf("have %+v, %v", run, err)
+	}
+	told := "The person who was asked about this call broke off. It was not carried out. Do not make this call again."
+	wantSeen(t, lines, "<ended a "+told+">["+told+`]<going><started a deploy{"service":"a"}><asked a><waiting>`)
+}
+
+// R24: who waits is told nothing until the run goes on, and then what happens in it.
+func TestEventsOfWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var effects atomic.Int64
+		w := open(t, memstore.New(), worldOptions{
+			tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
+		})
+		run := w.start()
+		begun := time.Now()
+		time.AfterFunc(time.Minute, func() {
+			err := w.gate.Answer(context.Background(), gate.AnswerRequest{
+				Interaction: run.Questions[0].Interaction, Round: 1, Scope: "ann", Answers: to(run.Questions[0], allow).Answers,
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		events := w.agent.Wait(t.Context(), agent.Resume{Scope: "ann", Run: run.ID, Facilities: everything})
+		var lines []string
+		for event, err := range events {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if lines = append(lines, line(event)); time.Since(begun) < time.Minute {
+				t.Errorf("told after %v: %v", time.Since(begun), lines)
+			}
+		}
+		wantSeen(t, lines, `<going><ended a deployed a>[deployed a]<finished [deployed a]>`)
+		_, err := events.Run()
+		wantCode(t, "a second range", err, agent.ErrRanged)
+		w.close()
+	})
 }
 
 // A loop that panics, or whose goroutine ends, is left like any other.
