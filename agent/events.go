@@ -31,10 +31,10 @@ import (
 //
 // The order is that in which things happened. RunGoing comes first; before it come only events of
 // the runs that Start.CancelOpen ends. The text of a model's answer comes before the tool calls in
-// it start, and of one call come ToolStarted, then ToolProgress and ToolText, then ToolEnded. Events
-// of calls that run at the same time are mixed. What comes last is told after the run's commit
-// (R25): Asked for each open question, and then RunWaiting, RunFinished or RunFailed, in whose turn
-// of the loop the run can be resumed already.
+// it start, and of one call come ToolStarted, then ToolProgress and ToolText, then ToolEnded.
+// Events of calls that run at the same time are mixed. What comes last is told after the run's
+// commit (R25): Asked for each open question, and then RunWaiting, RunFinished or RunFailed, in
+// whose turn of the loop the run can be resumed already.
 //
 // An error comes as the last pair, without an event. Where it is known how the run stands, that is
 // the event before it.
