@@ -31,8 +31,8 @@ type RunGoing struct{ ID checkpoint.ID }
 // streams, a piece of it.
 type ModelText struct {
 	Agents []string // the names of the agents that lead to the model, from the top
-	// Turn is one for all pieces of an answer, and another one for every other answer of the run. An
-	// answer that is told again, or that broke off and is asked for again, has the one that it had.
+	// Turn is one for all pieces of an answer, and another one for every other answer of the run.
+	// An answer that is told again, or that broke off and is asked for again, has the one it had.
 	Turn string
 	Text string
 }

@@ -36,8 +36,8 @@ import (
 // commit (R25): Asked for each open question, and then RunWaiting, RunFinished or RunFailed, in
 // whose turn of the loop the run can be resumed already.
 //
-// A run that goes on after a crash, an error or a loop that was left tells again what happened since
-// its last commit, with the same Turn and StartID.
+// A run that goes on after a crash, an error or a loop that was left tells again what happened
+// since its last commit, with the same Turn and StartID.
 //
 // An error comes as the last pair, without an event. Where it is known how the run stands, that is
 // the event before it.
