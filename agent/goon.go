@@ -58,7 +58,7 @@ func (g *going) read(ctx context.Context) error {
 	if n.Turns != nil {
 		g.turns = n.Turns
 	}
-	blob, err := g.run.Blob(ctx)
+	blob, err := g.run.Blob()
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func mustStop(t *testing.T, run *gate.Run, blob string) []gate.Outcome {
 
 func wantBlob(t *testing.T, run *gate.Run, want string) {
 	t.Helper()
-	if blob, err := run.Blob(t.Context()); err != nil || string(blob) != want {
+	if blob, err := run.Blob(); err != nil || string(blob) != want {
 		t.Fatalf("blob: want %q, have %q, %v (cause %v)", want, blob, err, errors.Unwrap(err))
 	}
 }
@@ -344,7 +344,7 @@ func TestRunBadInput(t *testing.T) {
 			t.Fatal(err)
 		}
 		bad := mustResume(t, f, run.ID())
-		_, err := bad.Blob(t.Context())
+		_, err := bad.Blob()
 		wantCode(t, name, err, gate.ErrUnavailable)
 		bad.Release(t.Context())
 		if record, err = store.Load(t.Context(), run.ID()); err != nil {
