@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -93,14 +92,7 @@ func (a *Agent) start(ctx context.Context, s Start, tell func(Event)) (*Run, err
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}
-	if err := a.clear(ctx, s, tell); err != nil {
-		return nil, fmt.Errorf("start run: %w", err)
-	}
-	begun, err := json.Marshal(notes{V: notesVersion, Conversation: s.Conversation})
-	if err != nil {
-		return nil, fmt.Errorf("start run: %w", err)
-	}
-	run, err := a.face.BeginRun(ctx, gate.RunStart{Scope: s.Scope, Notes: begun, Keep: map[string][]byte{inputName: input}})
+	run, err := a.begin(ctx, s, input, tell)
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}

@@ -30,7 +30,6 @@ type going struct {
 	tell       func(Event)
 
 	mu      sync.Mutex          // guards what follows
-	talk    string              // the conversation
 	answers map[string]Answer   // by start ID
 	turns   map[string]int      // answers of a model so far, by the path of its agent
 	calls   map[string]envelope // that wait, by start ID
@@ -120,7 +119,7 @@ func (g *going) isOurs(info any) bool {
 func (g *going) notes() notes {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n := notes{V: notesVersion, Conversation: g.talk, Turns: maps.Clone(g.turns)}
+	n := notes{V: notesVersion, Turns: maps.Clone(g.turns)}
 	for _, start := range slices.Sorted(maps.Keys(g.calls)) {
 		n.Calls = append(n.Calls, g.calls[start])
 	}

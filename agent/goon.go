@@ -33,11 +33,18 @@ func (a *Agent) going(ctx context.Context, run *gate.Run, scope string, can []in
 // goOn lets eino go on until it stops, and records what came of it.
 func (a *Agent) goOn(ctx context.Context, g *going) (*Run, error) {
 	defer g.run.Release(ctx) // where nothing else stopped it
+	var cancel context.CancelFunc
+	g.caller, cancel = g.run.Context(ctx)
+	defer cancel()
 	g.tell(RunGoing{g.run.ID()})
 	e := end{err: g.read(ctx)}
 	if e.err == nil {
 		// eino's context does not end with the caller's: then it would throw away what tools did.
 		e = g.drive(with(context.WithoutCancel(ctx), g), &a.agents, mainCheckpoint, g.input)
+	}
+	var lost *gate.Error
+	if e.err != nil && errors.As(context.Cause(g.caller), &lost) { // which is why models and tools broke off
+		e.err = fmt.Errorf("%w: %w", lost, e.err)
 	}
 	return g.conclude(ctx, e)
 }
@@ -48,7 +55,6 @@ func (g *going) read(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(ErrCheckpoint, err)
 	}
-	g.talk = n.Conversation
 	if n.Turns != nil {
 		g.turns = n.Turns
 	}

@@ -18,7 +18,7 @@ type intake struct {
 	idle    chan struct{} // closed when shut and nothing is running
 }
 
-// A visit is one request, or one run, that is going on. It has one context, whichever of its intakes
+// A visit is one request or run that is going on. It has one context, whichever of its intakes
 // ends.
 type visit struct{ cancel func() }
 
