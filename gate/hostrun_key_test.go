@@ -13,10 +13,10 @@ import (
 // R23, W1k: of many runs that begin at once with one key one does, on all replicas; the others are
 // told which. Over its stops the key is its own, and free when it has ended.
 func TestOneRunWithAKey(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, store checkpoint.Store, other func() checkpoint.Store) {
+	onEveryStore(t, func(t *testing.T, process func() checkpoint.Store) {
 		tools := []*gate.Tool{deploy(&counter{}, nil)}
-		first := open(t, store, gate.Options{Tools: tools})
-		faces := []*gate.Face{face(t, first), face(t, open(t, other(), gate.Options{Tools: tools}))}
+		first := open(t, process(), gate.Options{Tools: tools})
+		faces := []*gate.Face{face(t, first), face(t, open(t, process(), gate.Options{Tools: tools}))}
 		start := gate.RunStart{Scope: "ann", Key: "talk"}
 		type begun struct {
 			run *gate.Run

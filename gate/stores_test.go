@@ -10,14 +10,13 @@ import (
 	"github.com/parley-go/parley/internal/pgtest"
 )
 
-// onEveryStore runs a test on a new store of each kind. others opens the store once more, as another
-// process does; where only one process can have it, it is the same again. The gates' clock is the
-// time of all of them.
-func onEveryStore(t *testing.T, test func(t *testing.T, store checkpoint.Store, other func() checkpoint.Store)) {
+// onEveryStore runs a test on a new store of each kind. process opens it as one more process does;
+// where only one process can have it, it is the same again. The gates' clock is the time of all.
+func onEveryStore(t *testing.T, test func(t *testing.T, process func() checkpoint.Store)) {
 	t.Helper()
 	t.Run("memstore", func(t *testing.T) {
 		s := memstore.New()
-		test(t, s, func() checkpoint.Store { return s })
+		test(t, func() checkpoint.Store { return s })
 	})
 	t.Run("boltstore", func(t *testing.T) {
 		s, err := boltstore.Open(filepath.Join(t.TempDir(), "parley.db"), nil)
@@ -29,12 +28,11 @@ func onEveryStore(t *testing.T, test func(t *testing.T, store checkpoint.Store, 
 				t.Errorf("close store: %v", err)
 			}
 		})
-		test(t, s, func() checkpoint.Store { return s })
+		test(t, func() checkpoint.Store { return s })
 	})
 	t.Run("pgstore", func(t *testing.T) {
 		url := pgtest.URL(t)
 		schema := newSchema(t, url)
-		another := func() checkpoint.Store { return timeless{openPostgres(t, url, schema)} }
-		test(t, another(), another)
+		test(t, func() checkpoint.Store { return timeless{openPostgres(t, url, schema)} })
 	})
 }
