@@ -39,7 +39,11 @@ func (f *Face) beginRun(ctx context.Context, s RunStart) (_ *Run, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { r.endUnless(err == nil) }()
+	defer func() {
+		if err != nil {
+			r.end()
+		}
+	}()
 	if g.opts.ReadOnly {
 		return nil, readOnly()
 	}
@@ -63,18 +67,21 @@ func (f *Face) beginRun(ctx context.Context, s RunStart) (_ *Run, err error) {
 	if s.Key != "" {
 		next.Start = g.hash("run", s.Scope, f.name, s.Key)
 	}
-	var rows []checkpoint.RowPut
-	for name, data := range s.Keep {
-		row, sealed, err := r.keptRow(id, name, data)
-		if err != nil {
-			return nil, unavailable(err)
-		}
-		r.kept[row.Name] = row.Data[1:]
-		rows = append(rows, checkpoint.RowPut{Row: sealed, Epoch: next.Claim.Epoch})
+	c, err := r.change(&checkpoint.Run{}, next, checkpoint.ActionStarted)
+	if err == nil {
+		c.batch.Rows, err = r.keepFirst(next, s.Keep)
 	}
-	err = r.turn(ctx, &checkpoint.Run{}, next, checkpoint.ActionStarted, rows...)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	room, e := g.reserve(ctx, r.scope, checkpoint.Usage{Bytes: retained(c.batch)})
+	if e != nil {
+		return nil, e
+	}
+	defer room.release()
+	err = r.turn(ctx, c, next)
 	if err == errRestart && s.Key != "" {
-		return nil, g.keyTaken(ctx, next.Start)
+		err = g.keyTaken(ctx, next.Start)
 	}
 	if err != nil {
 		return nil, err
@@ -127,7 +134,11 @@ func (f *Face) resumeRun(ctx context.Context, scope string, id checkpoint.ID) (_
 	if err != nil {
 		return nil, err
 	}
-	defer func() { r.endUnless(err == nil) }()
+	defer func() {
+		if err != nil {
+			r.end()
+		}
+	}()
 	g.sweep(ctx)
 	g.payFor(ctx, id)
 	prev, err := f.loadRun(ctx, r.scope, id)
@@ -144,18 +155,19 @@ func (f *Face) resumeRun(ctx context.Context, scope string, id checkpoint.ID) (_
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	owner, ok := "", !held
-	if ok {
-		owner, ok = r.claim(id)
-	}
-	if !ok {
+	owner, ok := r.claim(id)
+	if held || !ok {
 		return nil, fail(ErrBusy, "the run goes on already")
 	}
 	next := *prev
 	next.Revision, next.Updated = prev.Revision+1, g.now()
 	next.Due = g.runDue(next.Updated, prev.Deadline, prev.Endless)
 	next.Claim = checkpoint.Claim{Owner: owner, Epoch: prev.Claim.Epoch + 1, Attempt: prev.Claim.Attempt + 1}
-	if err := r.turn(ctx, prev, &next, checkpoint.ActionClaimed); err != nil {
+	c, err := r.change(prev, &next, checkpoint.ActionClaimed)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if err := r.turn(ctx, c, &next); err != nil {
 		return nil, err
 	}
 	if err := r.readRows(ctx); err != nil {

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -12,10 +13,11 @@ import (
 // A heldCall is a request whose prompt waits for the commit of its run. Until then it keeps what a
 // request has whose handler still runs: claim, room, and its place in Close.
 type heldCall struct {
-	request *request
-	before  *checkpoint.Interaction
-	next    *checkpoint.Interaction
-	change  *change
+	request   *request
+	before    *checkpoint.Interaction
+	next      *checkpoint.Interaction
+	change    *change // from the one to the other
+	outOfBand bool
 
 	mu    sync.Mutex // guards what follows: the run can stop while the call is on its way out
 	ended bool
@@ -76,11 +78,11 @@ func (r *request) hold(ctx context.Context, in, next *checkpoint.Interaction, ou
 	if err != nil {
 		return r.ended(ctx, in, fail(ErrTooLarge, "the prompt cannot be stored").because(err))
 	}
-	h := &heldCall{request: r, before: in, next: next, change: c}
+	h := &heldCall{request: r, before: in, next: next, change: c, outOfBand: outOfBand}
 	if !r.call.Run.add(h) {
 		return r.ended(ctx, in, callStopped())
 	}
-	r.held, r.heldOutOfBand = h, outOfBand
+	r.held = h
 	outcome := Outcome{Held: true}
 	if in.Revision > 0 {
 		outcome.Interaction = in.ID
@@ -123,4 +125,38 @@ func (r *Run) find(o Outcome, revision uint64) {
 	}
 	r.found = slices.DeleteFunc(r.found, func(f foundPrompt) bool { return f.Interaction == o.Interaction })
 	r.found = append(r.found, foundPrompt{o, revision})
+}
+
+// stillOpen are the prompts that were found open and are it now. Where that cannot be read they
+// are.
+func (s *stopping) stillOpen(ctx context.Context) (open []Outcome) {
+	g := s.face.gate
+	for _, f := range s.found {
+		var record checkpoint.Record
+		err := bounded(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
+			record, err = g.store.Load(ctx, f.Interaction)
+			return err
+		})
+		written := err == nil && record.Revision != f.revision || errors.Is(err, checkpoint.ErrNotFound)
+		if !written && !past(f.Prompt.Expires, g.now()) {
+			open = append(open, f.Outcome)
+		}
+	}
+	return open
+}
+
+// show are the prompts that were written.
+func (s *stopping) show(ctx context.Context, c *change) (open []Outcome) {
+	for _, h := range s.held {
+		if !slices.Contains(c.calls, h.change) { // its claim was lost
+			continue
+		}
+		prompt, err := h.request.show(h.next)
+		if err != nil { // the minting key left the ring meanwhile: a rejoin makes another token
+			s.face.gate.log.WarnContext(ctx, "prompt not shown", "interaction", h.next.ID, "error", err)
+			continue
+		}
+		open = append(open, h.request.prompts(prompt, h.outOfBand))
+	}
+	return open
 }

@@ -105,12 +105,6 @@ func (r *Run) claim(id checkpoint.ID) (owner string, ok bool) {
 	return owner, ok
 }
 
-func (r *Run) endUnless(goesOn bool) {
-	if !goesOn {
-		r.end()
-	}
-}
-
 // end gives up what the run has in this process, the latest first.
 func (r *Run) end() {
 	r.mu.Lock()
@@ -125,29 +119,15 @@ func (r *Run) end() {
 
 func runStopped() *Error { return fail(ErrUnavailable, "the run has stopped") }
 
-// turn writes the run's next state, lazily.
-func (r *Run) turn(
-	ctx context.Context, prev, next *checkpoint.Run, action checkpoint.Action, rows ...checkpoint.RowPut,
-) error {
-	g := r.face.gate
-	c, err := r.change(prev, next, action)
-	if err != nil {
-		return unavailable(err)
-	}
-	size := retained(c.batch)
-	if c.batch.Lazy, c.batch.Rows = true, rows; prev.Revision == 0 {
-		room, e := g.reserve(ctx, r.scope, checkpoint.Usage{Bytes: retained(c.batch)})
-		if e != nil {
-			return e
-		}
-		defer room.release()
-	}
-	v, err := g.write(ctx, c, conflict)
+// turn writes the state in which the run goes on, lazily.
+func (r *Run) turn(ctx context.Context, c *change, next *checkpoint.Run) error {
+	c.batch.Lazy = true
+	v, err := r.face.gate.write(ctx, c, conflict)
 	switch v {
 	case applied:
 		r.mu.Lock()
-		r.run, r.size = next, size
-		r.mu.Unlock()
+		defer r.mu.Unlock()
+		r.run, r.size = next, int64(len(c.batch.Puts[0].Record.Data))+checkpoint.Charge
 		return nil
 	case conflict:
 		return errRestart

@@ -63,6 +63,19 @@ func (r *Run) willKeep(name string) *Error {
 	return nil
 }
 
+// keepFirst makes the rows of what a run keeps from its beginning.
+func (r *Run) keepFirst(run *checkpoint.Run, keep map[string][]byte) (rows []checkpoint.RowPut, err error) {
+	for name, data := range keep {
+		row, sealed, err := r.keptRow(run.ID, name, data)
+		if err != nil {
+			return nil, err
+		}
+		r.kept[row.Name] = row.Data[1:]
+		rows = append(rows, checkpoint.RowPut{Row: sealed, Epoch: run.Claim.Epoch})
+	}
+	return rows, nil
+}
+
 // Kept returns what was kept under that name since the last commit.
 func (r *Run) Kept(name string) ([]byte, bool) {
 	r.mu.Lock()

@@ -3,8 +3,6 @@ package gate
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"slices"
 	"time"
 
 	"github.com/parley-go/parley/checkpoint"
@@ -54,7 +52,7 @@ type RunEnd struct {
 
 // Finish ends the run durably (W6); its blob is removed, its key is free, and what stands in e
 // stays until its retention ends. Calls whose prompts are held end as ErrUnavailable. Whatever it
-// returns, the run has stopped; after an error it has as with Release, as Commit says.
+// returns, the run has stopped; after an error as with Release, for the same reasons as Commit.
 func (r *Run) Finish(ctx context.Context, e RunEnd) error {
 	s, err := r.stop()
 	if err != nil {
@@ -85,7 +83,7 @@ func (r *Run) Release(ctx context.Context) {
 type stopping struct {
 	*Run
 	prev   *checkpoint.Run
-	calls  []*heldCall
+	held   []*heldCall
 	found  []foundPrompt
 	isLost bool // somebody else has it, or will
 }
@@ -98,12 +96,12 @@ func (r *Run) stop() (*stopping, error) {
 		return nil, runStopped()
 	}
 	r.over = true
-	return &stopping{Run: r, prev: r.run, calls: r.held, found: r.found}, nil
+	return &stopping{Run: r, prev: r.run, held: r.held, found: r.found}, nil
 }
 
 // end gives up what the run and its calls have in this process.
 func (s *stopping) end() {
-	for _, h := range s.calls {
+	for _, h := range s.held {
 		h.end()
 	}
 	s.Run.end()
@@ -141,7 +139,7 @@ func (s *stopping) commit(rc RunCommit) (*change, error) {
 func (s *stopping) waits(next *checkpoint.Run) (*change, error) {
 	var deadlines []time.Time
 	var prompts []*change
-	for _, h := range s.calls {
+	for _, h := range s.held {
 		deadlines, prompts = append(deadlines, h.next.Last().Deadline), append(prompts, h.change)
 	}
 	for _, f := range s.found {
@@ -181,7 +179,7 @@ func (s *stopping) finish(e RunEnd) (*change, error) {
 	if c.batch.Rows = s.forget(next.Claim.Epoch); s.prev.Blob != nil {
 		c.batch.Rows = append(c.batch.Rows, checkpoint.RowPut{Row: checkpoint.Row{ID: next.ID, Name: blobName}, Epoch: next.Claim.Epoch})
 	}
-	for _, h := range s.calls {
+	for _, h := range s.held {
 		if h.before.Revision == 0 { // nothing was recorded of it
 			continue
 		}
@@ -250,38 +248,4 @@ func (s *stopping) giveUp(ctx context.Context) {
 	if err != nil {
 		g.log.WarnContext(ctx, "run not released", "run", s.prev.ID, "error", err)
 	}
-}
-
-// stillOpen are the prompts that were found open and are it now. Where that cannot be read they
-// are.
-func (s *stopping) stillOpen(ctx context.Context) (open []Outcome) {
-	g := s.face.gate
-	for _, f := range s.found {
-		var record checkpoint.Record
-		err := bounded(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
-			record, err = g.store.Load(ctx, f.Interaction)
-			return err
-		})
-		written := err == nil && record.Revision != f.revision || errors.Is(err, checkpoint.ErrNotFound)
-		if !written && !past(f.Prompt.Expires, g.now()) {
-			open = append(open, f.Outcome)
-		}
-	}
-	return open
-}
-
-// show are the prompts that were written.
-func (s *stopping) show(ctx context.Context, c *change) (open []Outcome) {
-	for _, h := range s.calls {
-		if !slices.Contains(c.calls, h.change) { // its claim was lost
-			continue
-		}
-		prompt, err := h.request.show(h.next)
-		if err != nil { // the minting key left the ring meanwhile: a rejoin makes another token
-			s.face.gate.log.WarnContext(ctx, "prompt not shown", "interaction", h.next.ID, "error", err)
-			continue
-		}
-		open = append(open, h.request.prompts(prompt, h.request.heldOutOfBand))
-	}
-	return open
 }
