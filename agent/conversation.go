@@ -17,8 +17,7 @@ const maxCancelled = 16
 
 // begin begins a run, alone in its conversation: while another run of it has not ended, a new one
 // is refused, or the questions of the other are cancelled and it goes on to its end.
-func (a *Agent) begin(ctx context.Context, s Start, input []byte, tell func(Event)) (*gate.Run, error) {
-	begun := gate.RunStart{Scope: s.Scope, Key: s.Conversation, Keep: map[string][]byte{inputName: input}}
+func (a *Agent) begin(ctx context.Context, s Start, begun gate.RunStart, tell func(Event)) (*gate.Run, error) {
 	for range maxCancelled {
 		run, err := a.face.BeginRun(ctx, begun)
 		var taken *gate.Error

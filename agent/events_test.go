@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/parley-go/parley/agent"
@@ -347,5 +349,116 @@ func TestEventsOfParallelCalls(t *testing.T) {
 	lastStart := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "<started b") })
 	if lastStart > firstEnd || len(starts) != 2 {
 		t.Errorf("have %v, start ids %v", lines, starts)
+	}
+}
+
+// Questions, and problems, stand in the order of the model's calls, those of the agent at the top
+// first, whatever the calls' ids are, and also in the process that goes on.
+func TestOrderOfTheModel(t *testing.T) {
+	var effects atomic.Int64
+	store := memstore.New()
+	process := func(revision string) *world {
+		pay := deploy(&effects, &gate.ToolOptions{Revision: revision})
+		inner := func(name string) agent.Build {
+			m := agent.Model(after(scripted.Do(call("z", "deploy", deployInput{name + "z"}), call("b", "deploy", deployInput{name + "b"}))))
+			return chat(name, m, compose.ToolsNodeConfig{Tools: []tool.BaseTool{agent.Tool(pay)}})
+		}
+		request := map[string]string{"request": "go"}
+		calls := []scripted.Call{call("9", "y", request)}
+		for _, id := range []string{"m", "10", "2", "a"} {
+			calls = append(calls, call(id, "deploy", deployInput{id}))
+		}
+		calls = append(calls, call("1", "x", request))
+		faces := []tool.BaseTool{mustAgentTool(t, inner("x")), mustAgentTool(t, inner("y")), agent.Tool(pay)}
+		return open(t, store, worldOptions{tools: []*gate.Tool{pay}, plain: faces, model: after(scripted.Do(calls...))})
+	}
+	services := func(questions []agent.Question) (all []string) {
+		for _, q := range questions {
+			all = append(all, string(q.Prompt.Arguments))
+		}
+		return all
+	}
+	want := []string{
+		`{"service":"m"}`, `{"service":"10"}`, `{"service":"2"}`, `{"service":"a"}`,
+		`{"service":"yz"}`, `{"service":"yb"}`, `{"service":"xz"}`, `{"service":"xb"}`,
+	}
+	run := process("1").start()
+	if have := services(run.Questions); !slices.Equal(have, want) {
+		t.Errorf("started: %v", have)
+	}
+	w := process("1")
+	seen, err := w.agent.Inspect(t.Context(), "ann", run.ID)
+	if err != nil || !slices.Equal(services(seen.Questions), want) {
+		t.Errorf("inspected: %v, %v", services(seen.Questions), err)
+	}
+	run = w.resume(run.ID, to(run.Questions[1], allow))
+	want = slices.Delete(want, 1, 2)
+	if have := services(run.Questions); !slices.Equal(have, want) {
+		t.Errorf("resumed: %v", have)
+	}
+	run = process("2").resume(run.ID)
+	var have []string
+	for _, p := range run.Problems {
+		wantCode(t, p.Call, p.Err, gate.ErrRevisionChanged)
+		have = append(have, strings.Join(append(slices.Clone(p.Agents), p.Call), " "))
+	}
+	if !slices.Equal(have, []string{"release m", "release 2", "release a", "release y z", "release y b", "release x z", "release x b"}) {
+		t.Errorf("problems: %v", have)
+	}
+}
+
+// Text that announces calls comes before they start, in every turn and with agents in tools, which
+// start and end like other tools; the pieces of one answer can be told from those of another.
+func TestTextComesBeforeItsCalls(t *testing.T) {
+	for _, streaming := range []bool{false, true} {
+		looks := gate.NewTool("look", func(context.Context, struct{}) (string, error) { return "seen", nil }, &gate.ToolOptions{NeverAsks: true})
+		steps := func(name string, tool string, arguments any) *scripted.Model {
+			return scripted.Func(func(input []*schema.Message) (*schema.Message, error) {
+				n := strings.Count(results(input), "[")
+				if n == 3 {
+					return scripted.Say(name + " is done"), nil
+				}
+				return announced(fmt.Sprintf("%s turn %d", name, n), call("c", tool, arguments)), nil
+			})
+		}
+		expert := chat("expert", agent.Model(steps("expert", "look", struct{}{})), compose.ToolsNodeConfig{Tools: []tool.BaseTool{agent.Tool(looks)}})
+		w := open(t, memstore.New(), worldOptions{
+			tools: []*gate.Tool{looks}, plain: []tool.BaseTool{mustAgentTool(t, expert)}, streaming: streaming,
+			model: steps("top", "expert", map[string]string{"request": "go"}),
+		})
+		text, turns := map[string]string{}, map[string]string{} // of the turn that an agent is in
+		var stack, all []string
+		started := 0
+		for event, err := range w.agent.Start(t.Context(), releaseIt) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch e := event.(type) {
+			case agent.ModelText:
+				agents := strings.Join(e.Agents, "/")
+				if turns[agents] != e.Turn {
+					text[agents], turns[agents] = "", e.Turn
+					all = append(all, e.Turn)
+				}
+				text[agents] += e.Text
+			case agent.ToolStarted:
+				agents := strings.Join(e.Agents, "/")
+				if !strings.Contains(text[agents], " turn ") {
+					t.Errorf("streaming=%v: %q of %s starts after the text %q", streaming, e.Tool, agents, text[agents])
+				}
+				delete(text, agents)
+				stack = append(stack, e.StartID)
+				started++
+			case agent.ToolEnded:
+				if len(stack) == 0 || stack[len(stack)-1] != e.StartID {
+					t.Fatalf("%q ended, and started are %v", e.StartID, stack)
+				}
+				stack = stack[:len(stack)-1]
+			}
+		}
+		slices.Sort(all)
+		if started != 12 || len(stack) > 0 || len(all) != 16 || len(slices.Compact(all)) != 16 {
+			t.Errorf("streaming=%v: %d calls, without an end %v, turns %v", streaming, started, stack, all)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/cloudwego/eino/schema"
@@ -25,8 +26,8 @@ const mainCheckpoint = "agent"
 
 func (a *Agent) going(ctx context.Context, run *gate.Run, scope string, can []interrupt.Facility, tell func(Event)) *going {
 	return &going{
-		face: a.face, run: run, scope: scope, facilities: slices.Clone(can), caller: ctx, tell: tell, streaming: a.opts.Streaming,
-		turns: map[string]int{}, calls: map[string]envelope{}, trouble: map[string]error{},
+		face: a.face, run: run, scope: scope, facilities: slices.Clone(can), caller: ctx, tell: tell,
+		turns: map[string]int{}, latest: map[string][]string{}, unused: map[string]string{}, calls: map[string]envelope{}, trouble: map[string]error{},
 	}
 }
 
@@ -55,8 +56,9 @@ func (g *going) read(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(ErrCheckpoint, err)
 	}
+	g.noted = n
 	if n.Turns != nil {
-		g.turns = n.Turns
+		g.turns = maps.Clone(n.Turns)
 	}
 	blob, err := g.run.Blob()
 	if err != nil {
@@ -93,8 +95,11 @@ func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 			return nil, wrap(err)
 		}
 		return run, wrap(e.err)
-	case e.err != nil:
-		return run, wrap(e.err) // it is released as its last commit left it
+	case e.err != nil: // it is released as its last commit left it
+		if g.caller.Err() == nil {
+			e.err = errors.Join(e.err, g.forget(ctx))
+		}
+		return run, wrap(e.err)
 	case !e.interrupted:
 		run.Status, run.Message = Finished, e.message
 		result, err := json.Marshal(e.message)

@@ -111,18 +111,18 @@ func (t turn) tell(answer *schema.Message) {
 
 // takeTurn names the turn, and returns what is kept of it.
 func (g *going) takeTurn(ctx context.Context, input []*schema.Message) (turn, *schema.Message, error) {
-	agents, path := place(ctx)
+	agents, path, _ := place(ctx)
 	t := turn{going: g, agents: agents, path: path, n: g.turnsOf(path) + 1}
 	t.name = "model\x00" + path + "\x00" + strconv.Itoa(t.n) + "\x00" + conversation(input)
 	data, ok := g.run.Kept(t.name)
-	if !ok {
+	if !ok || len(data) == 0 { // none, or it was forgotten
 		return t, nil, nil
 	}
 	var kept []*schema.Message
 	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&kept); err != nil || len(kept) != 1 {
 		return t, nil, fmt.Errorf("read the model's answer that was kept: %w", errors.Join(ErrCheckpoint, err))
 	}
-	g.answered(path, t.n)
+	g.answered(path, t.n, kept[0])
 	return t, kept[0], nil
 }
 
@@ -159,7 +159,7 @@ func (t turn) keep(ctx context.Context, answer *schema.Message) error {
 		return err
 	}
 	if len(answer.ToolCalls) == 0 && len(answer.Extra) == 0 {
-		t.going.answered(t.path, t.n)
+		t.going.answered(t.path, t.n, answer)
 		return nil
 	}
 	data, err := encodeMessages([]*schema.Message{answer})
@@ -169,7 +169,8 @@ func (t turn) keep(ctx context.Context, answer *schema.Message) error {
 	if err := t.going.run.Keep(ctx, t.name, data); err != nil {
 		return fmt.Errorf("keep the model's answer: %w", err)
 	}
-	t.going.answered(t.path, t.n)
+	t.going.answered(t.path, t.n, answer)
+	t.going.keeps(t.path, t.name)
 	return nil
 }
 
