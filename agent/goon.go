@@ -35,11 +35,18 @@ func (a *Agent) going(ctx context.Context, run *gate.Run, scope string, can []in
 // goOn lets eino go on until it stops, and records what came of it.
 func (a *Agent) goOn(ctx context.Context, g *going) (*Run, error) {
 	defer g.run.Release(ctx) // where nothing else stopped it
+	var cancel context.CancelFunc
+	g.caller, cancel = g.run.Context(ctx)
+	defer cancel()
 	g.tell(RunGoing{g.run.ID()})
 	e := end{err: g.read(ctx)}
 	if e.err == nil {
 		// eino's context does not end with the caller's: then it would throw away what tools did.
 		e = g.drive(with(context.WithoutCancel(ctx), g), &a.agents, mainCheckpoint, g.input)
+	}
+	var lost *gate.Error
+	if e.err != nil && errors.As(context.Cause(g.caller), &lost) { // which is why models and tools broke off
+		e.err = fmt.Errorf("%w: %w", lost, e.err)
 	}
 	return g.conclude(ctx, e)
 }
@@ -54,7 +61,7 @@ func (g *going) read(ctx context.Context) error {
 	if n.Turns != nil {
 		g.turns = maps.Clone(n.Turns)
 	}
-	blob, err := g.run.Blob(ctx)
+	blob, err := g.run.Blob()
 	if err != nil {
 		return err
 	}
