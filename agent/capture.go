@@ -3,8 +3,12 @@ package agent
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/gob"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 )
 
@@ -19,25 +23,67 @@ type capture struct {
 	written     map[string]bool
 }
 
-// open reads what pack wrote; nil is a run that has stopped nowhere yet.
+// The checkpoints of a run as one blob:
+//
+//	captureFormat ‖ for each: uvarint(len(name)) ‖ name ‖ uvarint(len(checkpoint)) ‖ checkpoint
+//
+// The first releases wrote a map with gob, no stream of which begins with that byte.
+const captureFormat = 0x81
+
+var errCapture = errors.New("read the checkpoints: they are damaged")
+
+// open reads what pack wrote; nil is a run that has stopped nowhere yet. It keeps blob.
 func (c *capture) open(blob []byte) error {
 	c.checkpoints, c.written = map[string][]byte{}, map[string]bool{}
 	if blob == nil {
 		return nil
 	}
-	if err := gob.NewDecoder(bytes.NewReader(blob)).Decode(&c.checkpoints); err != nil {
-		return fmt.Errorf("read the checkpoints: %w", err)
+	if len(blob) == 0 || blob[0] != captureFormat {
+		if err := gob.NewDecoder(bytes.NewReader(blob)).Decode(&c.checkpoints); err != nil {
+			return fmt.Errorf("read the checkpoints: %w", err)
+		}
+		return nil
+	}
+	for rest := blob[1:]; len(rest) > 0; {
+		var name, checkpoint []byte
+		var ok bool
+		if name, rest, ok = cutPart(rest); ok {
+			checkpoint, rest, ok = cutPart(rest)
+		}
+		if _, twice := c.checkpoints[string(name)]; twice || !ok {
+			return errCapture
+		}
+		c.checkpoints[string(name)] = checkpoint
 	}
 	return nil
 }
 
 // pack writes the checkpoints as one blob.
-func (c *capture) pack() ([]byte, error) {
+func (c *capture) pack() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var buf bytes.Buffer
-	err := gob.NewEncoder(&buf).Encode(c.checkpoints)
-	return buf.Bytes(), err
+	size := 1
+	for name, checkpoint := range c.checkpoints {
+		size += 2*binary.MaxVarintLen64 + len(name) + len(checkpoint)
+	}
+	blob := append(make([]byte, 0, size), captureFormat)
+	for _, name := range slices.Sorted(maps.Keys(c.checkpoints)) {
+		blob = appendPart(appendPart(blob, []byte(name)), c.checkpoints[name])
+	}
+	return blob
+}
+
+func appendPart(to, part []byte) []byte {
+	return append(binary.AppendUvarint(to, uint64(len(part))), part...)
+}
+
+func cutPart(from []byte) (part, rest []byte, ok bool) {
+	size, n := binary.Uvarint(from)
+	if n <= 0 || size > uint64(len(from)-n) {
+		return nil, nil, false
+	}
+	end := n + int(size)
+	return from[n:end:end], from[end:], true
 }
 
 // Get implements eino's store.

@@ -1,11 +1,9 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/gob"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -108,8 +106,8 @@ func (g *going) takeTurn(ctx context.Context, input []*schema.Message) (turn, *s
 	if !ok {
 		return t, nil, nil
 	}
-	var kept []*schema.Message
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&kept); err != nil || len(kept) != 1 {
+	kept, err := decodeMessages(data)
+	if err != nil || len(kept) != 1 {
 		return t, nil, fmt.Errorf("read the model's answer that was kept: %w", errors.Join(ErrCheckpoint, err))
 	}
 	g.answered(path, t.n)
@@ -119,13 +117,12 @@ func (g *going) takeTurn(ctx context.Context, input []*schema.Message) (turn, *s
 // conversation is the digest of what a model is given, as far as a run can change it.
 func conversation(input []*schema.Message) string {
 	sum := sha256.New()
+	var text []byte // of one message
 	part := func(s string) {
-		var size [8]byte
-		binary.BigEndian.PutUint64(size[:], uint64(len(s)))
-		sum.Write(size[:])
-		_, _ = io.WriteString(sum, s) // a hash takes everything
+		text = append(binary.BigEndian.AppendUint64(text, uint64(len(s))), s...)
 	}
 	for _, m := range input {
+		text = text[:0]
 		part(string(m.Role))
 		part(m.Content)
 		part(m.ToolCallID)
@@ -138,6 +135,7 @@ func conversation(input []*schema.Message) string {
 		for _, p := range m.UserInputMultiContent {
 			part(p.Text)
 		}
+		sum.Write(text)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
@@ -199,21 +197,4 @@ func checkCalls(answer *schema.Message) error {
 		seen[call.ID] = true
 	}
 	return nil
-}
-
-// encodeMessages writes messages as eino does in a checkpoint, so that what eino cannot store is
-// found before anybody is asked.
-func encodeMessages(messages []*schema.Message) ([]byte, error) {
-	var buf bytes.Buffer
-	if err := gob.NewEncoder(&buf).Encode(messages); err != nil {
-		for i, m := range messages {
-			for key, value := range m.Extra {
-				if gob.NewEncoder(io.Discard).Encode(map[string]any{key: value}) != nil {
-					return nil, fmt.Errorf("%w: message %d, Extra %q is a %T", ErrExtra, i+1, key, value)
-				}
-			}
-		}
-		return nil, fmt.Errorf("%w: %w", ErrExtra, err)
-	}
-	return buf.Bytes(), nil
 }
