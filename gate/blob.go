@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/klauspost/compress/s2"
 
@@ -44,12 +45,19 @@ func (g *Gate) packBlob(run *checkpoint.Run, data []byte) (checkpoint.Row, error
 	return row, nil
 }
 
-// packed is not longer than it has to be: the row stays in a store's memory.
+// packed compresses into room that is used again, and returns what is not longer than it has to be.
 func packed(data []byte) []byte {
-	// A repetitive state, as a conversation is, ends up far below the most that a block can have.
-	block := s2.Encode(make([]byte, s2.MaxEncodedLen(len(data))), data)
-	return append([]byte{blobFormat}, block...)
+	room, ok := packing.Get().(*[]byte)
+	if most := s2.MaxEncodedLen(len(data)); !ok || len(*room) < most {
+		made := make([]byte, most)
+		room = &made
+	}
+	defer packing.Put(room)
+	block := s2.Encode(*room, data)
+	return append(append(make([]byte, 0, 1+len(block)), blobFormat), block...)
 }
+
+var packing sync.Pool // of *[]byte
 
 // Blob returns what the last commit wrote; nil where there was none yet. What does not match its
 // record any more is ErrUnavailable, and stays as it is.
