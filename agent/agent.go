@@ -79,20 +79,21 @@ type Start struct {
 	// goes on to its end. Empty: the run stands alone.
 	Conversation string
 	CancelOpen   bool
-	// Events is told what happens, one event at a time, from several goroutines, and must not
-	// block. Default: nobody is told.
-	Events func(Event)
 }
 
-// Start runs the agent until it stops: it finished, or people are needed. Where an error comes with
-// a run, that can be resumed. Cancelling ctx breaks off what models and tools do; the run stops
+// Start runs the agent until it stops: it finished, or people are needed. Nothing happens before
+// its events are ranged over. Cancelling ctx breaks off what models and tools do; the run stops
 // there, and what it asked until then is kept.
-func (a *Agent) Start(ctx context.Context, s Start) (*Run, error) {
+func (a *Agent) Start(ctx context.Context, s Start) Events {
+	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.start(ctx, s, tell) })
+}
+
+func (a *Agent) start(ctx context.Context, s Start, tell func(Event)) (*Run, error) {
 	input, err := encodeMessages(s.Messages)
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}
-	if err := a.clear(ctx, s); err != nil {
+	if err := a.clear(ctx, s, tell); err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}
 	begun, err := json.Marshal(notes{V: notesVersion, Conversation: s.Conversation})
@@ -103,7 +104,7 @@ func (a *Agent) Start(ctx context.Context, s Start) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}
-	g := a.going(ctx, run, s.Scope, s.Facilities, s.Events)
+	g := a.going(ctx, run, s.Scope, s.Facilities, tell)
 	g.begun = s.Messages
 	return a.goOn(ctx, g)
 }
@@ -114,7 +115,6 @@ type Resume struct {
 	Run        checkpoint.ID
 	Answers    []Answer
 	Facilities []interrupt.Facility
-	Events     func(Event) // as in Start
 }
 
 // An Answer answers one prompt of the run whole.
@@ -134,7 +134,11 @@ type Answer struct {
 // A run that has ended is returned as it is, and nothing runs. One that goes on elsewhere is
 // [gate.ErrBusy], an unknown one and one of another scope or agent [gate.ErrInvalidContinuation].
 // An answer that is refused is a [Problem] of the run, with the question still open.
-func (a *Agent) Resume(ctx context.Context, r Resume) (*Run, error) {
+func (a *Agent) Resume(ctx context.Context, r Resume) Events {
+	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.resume(ctx, r, tell) })
+}
+
+func (a *Agent) resume(ctx context.Context, r Resume, tell func(Event)) (*Run, error) {
 	s, err := a.face.InspectRun(ctx, r.Scope, r.Run)
 	if err != nil {
 		return nil, fmt.Errorf("resume run %s: %w", r.Run, err)
@@ -159,7 +163,7 @@ func (a *Agent) Resume(ctx context.Context, r Resume) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resume run %s: %w", r.Run, err)
 	}
-	g := a.going(ctx, run, r.Scope, r.Facilities, r.Events)
+	g := a.going(ctx, run, r.Scope, r.Facilities, tell)
 	g.answers = answers
 	return a.goOn(ctx, g)
 }

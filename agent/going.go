@@ -27,10 +27,10 @@ type going struct {
 	store      capture
 	begun      []*schema.Message // what Start was given; nil where the run is resumed
 	caller     context.Context   // ends when the caller's does; eino's own does not
+	tell       func(Event)
 
-	mu      sync.Mutex // guards what follows
-	talk    string     // the conversation
-	events  func(Event)
+	mu      sync.Mutex          // guards what follows
+	talk    string              // the conversation
 	answers map[string]Answer   // by start ID
 	turns   map[string]int      // answers of a model so far, by the path of its agent
 	calls   map[string]envelope // that wait, by start ID
@@ -116,14 +116,6 @@ func (g *going) isOurs(info any) bool {
 	return err == nil && ok
 }
 
-func (g *going) tell(e Event) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.events != nil {
-		g.events(e)
-	}
-}
-
 // notes are what the run's record keeps of it.
 func (g *going) notes() notes {
 	g.mu.Lock()
@@ -143,7 +135,7 @@ func (g *going) problems() []Problem {
 	for _, start := range slices.Sorted(maps.Keys(g.trouble)) {
 		e := g.calls[start]
 		id, _ := checkpoint.ParseID(e.Interaction) // zero where there is none
-		all = append(all, Problem{Interaction: id, Tool: e.Tool, Call: e.Call, Agents: e.Agents, Err: g.trouble[start]})
+		all = append(all, Problem{Origin: e.origin(), Interaction: id, Err: g.trouble[start]})
 	}
 	return all
 }

@@ -21,9 +21,9 @@ const inputName = "input"
 // ids of their calls.
 const mainCheckpoint = "agent"
 
-func (a *Agent) going(ctx context.Context, run *gate.Run, scope string, can []interrupt.Facility, events func(Event)) *going {
+func (a *Agent) going(ctx context.Context, run *gate.Run, scope string, can []interrupt.Facility, tell func(Event)) *going {
 	return &going{
-		face: a.face, run: run, scope: scope, facilities: slices.Clone(can), caller: ctx, events: events, streaming: a.opts.Streaming,
+		face: a.face, run: run, scope: scope, facilities: slices.Clone(can), caller: ctx, tell: tell, streaming: a.opts.Streaming,
 		turns: map[string]int{}, calls: map[string]envelope{}, trouble: map[string]error{},
 	}
 }
@@ -31,19 +31,13 @@ func (a *Agent) going(ctx context.Context, run *gate.Run, scope string, can []in
 // goOn lets eino go on until it stops, and records what came of it.
 func (a *Agent) goOn(ctx context.Context, g *going) (*Run, error) {
 	defer g.run.Release(ctx) // where nothing else stopped it
+	g.tell(RunGoing{g.run.ID()})
 	e := end{err: g.read(ctx)}
 	if e.err == nil {
 		// eino's context does not end with the caller's: then it would throw away what tools did.
 		e = g.drive(with(context.WithoutCancel(ctx), g), &a.agents, mainCheckpoint, g.input)
 	}
-	run, err := g.conclude(ctx, e)
-	if run != nil {
-		for _, q := range run.Questions {
-			g.tell(Asked{q})
-		}
-		g.tell(Stopped{run})
-	}
-	return run, err
+	return g.conclude(ctx, e)
 }
 
 // read fetches what the run's last commit left.

@@ -45,10 +45,8 @@ type Question struct {
 // A Problem is why a tool call cannot go on now. Resume tries again; Err says whether somebody has
 // to do something first.
 type Problem struct {
+	Origin
 	Interaction checkpoint.ID // zero: there is none
-	Tool        string
-	Call        string
-	Agents      []string
 	Err         error
 }
 

@@ -214,7 +214,7 @@ func (r einoRun) underGate(b *testing.B, store checkpoint.Store) {
 	}
 	can := []interrupt.Facility{interrupt.FacilityPermission}
 	start := func() (*agent.Run, error) {
-		run, err := a.Start(ctx, agent.Start{Scope: "ann", Messages: r.input, Facilities: can})
+		run, err := a.Start(ctx, agent.Start{Scope: "ann", Messages: r.input, Facilities: can}).Run()
 		if err == nil && len(run.Questions) != r.questions {
 			err = fmt.Errorf("%d questions", len(run.Questions))
 		}
@@ -228,7 +228,7 @@ func (r einoRun) underGate(b *testing.B, store checkpoint.Store) {
 				Answers: gate.Answers{q.Prompt.Questions[0].ID: json.RawMessage(`{"optionId":"allow_once"}`)},
 			})
 		}
-		run, err := a.Resume(ctx, resume)
+		run, err := a.Resume(ctx, resume).Run()
 		if err == nil && run.Status != agent.Finished {
 			err = fmt.Errorf("the run is %s", run.Status)
 		}
