@@ -2,9 +2,6 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -17,8 +14,8 @@ import (
 
 // Model wraps the model of an agent that runs under the gate. In a run it refuses answers whose
 // tool calls have no ids or one id twice ([ErrToolCallIDs]), and keeps every answer until the run's
-// next commit, so that a run that is resumed after a crash gets the same answer to the same
-// messages, and makes the same tool calls, instead of new ones. Outside of a run it is the model.
+// next commit, so that a run that is resumed after a crash gets the same answers again, and makes
+// the same tool calls, instead of new ones. Outside of a run it is the model.
 func Model(m model.ToolCallingChatModel) model.ToolCallingChatModel { return &recorder{m} }
 
 type recorder struct{ model model.ToolCallingChatModel }
@@ -44,7 +41,7 @@ func (r *recorder) Generate(ctx context.Context, input []*schema.Message, opts .
 	if g == nil {
 		return r.model.Generate(ctx, input, opts...)
 	}
-	t, kept, err := g.takeTurn(ctx, input)
+	t, kept, err := g.takeTurn(ctx)
 	if kept != nil || err != nil {
 		t.tell(kept)
 		return kept, err
@@ -68,7 +65,7 @@ func (r *recorder) Stream(
 	if g == nil {
 		return r.model.Stream(ctx, input, opts...)
 	}
-	t, kept, err := g.takeTurn(ctx, input)
+	t, kept, err := g.takeTurn(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -108,10 +105,12 @@ func (t turn) tell(answer *schema.Message) {
 }
 
 // takeTurn names the turn, and returns what is kept of it.
-func (g *going) takeTurn(ctx context.Context, input []*schema.Message) (turn, *schema.Message, error) {
+func (g *going) takeTurn(ctx context.Context) (turn, *schema.Message, error) {
 	agents, path := place(ctx)
 	t := turn{going: g, agents: agents, path: path, n: g.turnsOf(path) + 1}
-	t.name = "model\x00" + path + "\x00" + strconv.Itoa(t.n) + "\x00" + conversation(input)
+	// Which messages lead to it is no part of the name: what a tool was told to have come to can be
+	// other words the next time (its result need not be kept), and yet its answer has been acted on.
+	t.name = "model\x00" + path + "\x00" + strconv.Itoa(t.n)
 	data, ok := g.run.Kept(t.name)
 	if !ok {
 		return t, nil, nil
@@ -122,32 +121,6 @@ func (g *going) takeTurn(ctx context.Context, input []*schema.Message) (turn, *s
 	}
 	g.answered(path, t.n)
 	return t, kept[0], nil
-}
-
-// conversation is the digest of what a model is given, as far as a run can change it.
-func conversation(input []*schema.Message) string {
-	sum := sha256.New()
-	var text []byte // of one message
-	part := func(s string) {
-		text = append(binary.BigEndian.AppendUint64(text, uint64(len(s))), s...)
-	}
-	for _, m := range input {
-		text = text[:0]
-		part(string(m.Role))
-		part(m.Content)
-		part(m.ToolCallID)
-		part(strconv.Itoa(len(m.ToolCalls)))
-		for _, call := range m.ToolCalls {
-			part(call.ID)
-			part(call.Function.Name)
-			part(call.Function.Arguments)
-		}
-		for _, p := range m.UserInputMultiContent {
-			part(p.Text)
-		}
-		sum.Write(text)
-	}
-	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // keep checks an answer and keeps it. It is durable when the first tool of it runs; one without
