@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"time"
 
 	"github.com/parley-go/parley/gate"
 )
@@ -23,6 +24,7 @@ type toolPlan struct {
 	once     bool   // the effect is a step of interrupt.Once
 	fails    string // "", "error before", "error after", "panic before", "panic after" the effect
 	heeds    bool   // its context
+	takes    time.Duration
 }
 
 // An agentPlan is an agent with what its model answers.
@@ -55,7 +57,7 @@ func (p *planner) makeTools() {
 		t := &toolPlan{
 			name: fmt.Sprintf("tool%d", i), kind: pick(p, "gate", "gate", "invoke", "stream", "parts", "flow"), rounds: pick(p, 0, 1, 1, 1, 2, 3),
 			two: p.chance(20), replay: pick(p, gate.NeverAgain, gate.Recover, gate.Repeatable), keep: p.chance(60), heeds: p.chance(50),
-			keepOpen: p.chance(10), once: p.chance(20),
+			keepOpen: p.chance(10), once: p.chance(20), takes: time.Duration(p.IntN(3)) * 50 * time.Millisecond,
 		}
 		// A tool of eino's is entered by eino alone: its recovery is the tool itself.
 		t.recover = t.replay == gate.Recover && t.kind == "gate" && p.chance(50)

@@ -317,12 +317,12 @@ func (p *playing) together() {
 		second = p.answers()
 	}
 	var wg sync.WaitGroup
-	for proc, answers := range map[*process][]agent.Answer{one: first, other: second} {
-		wg.Go(func() { p.race(proc, answers) })
-	}
-	if one == other {
-		wg.Go(func() { p.race(one, first) })
-	}
+	later := time.Duration(p.IntN(4)) * 20 * time.Millisecond // while tools of the first run, or at once
+	wg.Go(func() { p.race(one, first) })
+	wg.Go(func() {
+		time.Sleep(later)
+		p.race(other, second)
+	})
 	wg.Wait()
 	p.goOn(one, nil)
 }

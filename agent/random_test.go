@@ -223,7 +223,7 @@ func (p *playing) effect(proc *process, t *toolPlan, in job, recovery bool) erro
 	}
 	p.mu.Lock()
 	before := p.effects[in.ID]
-	if recovery && before > 0 {
+	if recovery && before > 0 && t.replay == gate.Recover {
 		p.mu.Unlock()
 		return nil // the tool finds it done
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/cloudwego/eino/adk"
 	"github.com/cloudwego/eino/components/tool"
@@ -262,7 +263,11 @@ func (proc *process) perform(ctx context.Context, t *toolPlan, arguments string)
 			return "", fmt.Errorf("%s: %w", in.ID, err)
 		}
 	}
-	if t.heeds && ctx.Err() != nil {
+	takes := time.NewTimer(t.takes)
+	defer takes.Stop()
+	select {
+	case <-takes.C:
+	case <-heeded(ctx, t):
 		return "", ctx.Err()
 	}
 	if t.fails == "error before" {
@@ -290,6 +295,13 @@ func (proc *process) perform(ctx context.Context, t *toolPlan, arguments string)
 		panic("it was done, and failed")
 	}
 	return text, nil
+}
+
+func heeded(ctx context.Context, t *toolPlan) <-chan struct{} {
+	if t.heeds {
+		return ctx.Done()
+	}
+	return nil
 }
 
 // ask asks the questions of one round.
