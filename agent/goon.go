@@ -1,9 +1,7 @@
 package agent
 
 import (
-	"bytes"
 	"context"
-	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,8 +75,8 @@ func (g *going) input() ([]*schema.Message, error) {
 		return g.begun, nil
 	}
 	data, _ := g.run.Kept(inputName)
-	var input []*schema.Message
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&input); err != nil {
+	input, err := decodeMessages(data)
+	if err != nil {
 		return nil, fmt.Errorf("%w: the messages it began with: %w", ErrCheckpoint, err)
 	}
 	return input, nil
@@ -117,11 +115,7 @@ func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 	if err != nil {
 		return run, wrap(err)
 	}
-	blob, err := g.store.pack()
-	if err != nil {
-		return run, wrap(err)
-	}
-	open, err := g.run.Commit(ctx, gate.RunCommit{Notes: text, Blob: blob})
+	open, err := g.run.Commit(ctx, gate.RunCommit{Notes: text, Blob: g.store.pack()})
 	if err != nil {
 		return run, wrap(err)
 	}

@@ -38,7 +38,7 @@ type Run struct {
 // A Blob says what the bytes in a row of a run are when they are read back.
 type Blob struct {
 	Size   int64 `json:"size"`   // in bytes, before they were compressed
-	Digest Hash  `json:"digest"` // SHA-256
+	Digest Hash  `json:"digest"` // SHA-256 of the compressed bytes, or, where they are of the first format, of those before
 }
 
 // runVersion is the version of the JSON value in the record of a run. A later release reads all
