@@ -30,10 +30,11 @@ type client struct {
 	end         end
 }
 
-// An end is a result, or the code of another end.
+// An end is a result, or the code of another end; ended is how it ended before, without one for a
+// result.
 type end struct {
-	result string
-	code   gate.Code
+	result      string
+	code, ended gate.Code
 }
 
 // A prompt is the questions of a round, by their keys, which tell their types.
@@ -228,11 +229,11 @@ func (c *client) read(text []byte) (reply, error) {
 	case m.Result.RequestState != "":
 		return reply{prompt: readPrompt(m.Result.RequestState, m.Result.InputRequests)}, nil
 	case m.Result.IsError:
-		var ending struct{ Code gate.Code }
+		var ending struct{ Code, Ended gate.Code }
 		if err := json.Unmarshal(m.Result.StructuredContent, &ending); err != nil {
 			return reply{}, fmt.Errorf("read %q: %w", text, err)
 		}
-		return reply{end: end{code: ending.Code}}, nil
+		return reply{end: end{code: ending.Code, ended: ending.Ended}}, nil
 	case len(m.Result.Content) == 1 && m.Result.Content[0].Text != "":
 		return reply{end: end{result: m.Result.Content[0].Text}}, nil
 	}

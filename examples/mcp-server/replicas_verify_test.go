@@ -85,9 +85,11 @@ func (x *experiment) verifyJournal() {
 		}
 	}
 	for _, c := range x.clients {
-		n, done := effects[c.on], c.end.result != "" || c.end.code == gate.ErrAlreadyCompleted
-		switch rejected := len(c.taken) > 0 && c.end.result == "" && c.taken[max(1, c.last.prompt.round)] != 0; {
-		case n > 1, done && !rejected && n != 1:
+		n := effects[c.on]
+		done := c.end.result != "" || c.end.code == gate.ErrAlreadyCompleted && c.end.ended == ""
+		no := []gate.Code{gate.ErrRejected, gate.ErrDeclined}
+		refused := slices.Contains(no, c.end.code) || slices.Contains(no, c.end.ended)
+		if n > 1 || done && n != 1 || refused && n != 0 {
 			x.Errorf("%s %s ended with %s and had its effect %d times", c.tool, c.on, c.end.kind(), n)
 		}
 	}
