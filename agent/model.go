@@ -10,11 +10,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strconv"
 
 	"github.com/cloudwego/eino/components"
 	"github.com/cloudwego/eino/components/model"
 	"github.com/cloudwego/eino/schema"
+
+	"github.com/parley-go/parley/gate"
 )
 
 // Model wraps the model of an agent that runs under the gate. In a run it refuses answers whose
@@ -109,14 +112,15 @@ func (t turn) tell(answer *schema.Message) {
 	}
 }
 
-// takeTurn names the turn, and returns what is kept of it.
+// takeTurn names the turn, and returns what is kept of it. With neither that nor an error the model
+// is to be asked.
 func (g *going) takeTurn(ctx context.Context, input []*schema.Message) (turn, *schema.Message, error) {
 	agents, path, _ := place(ctx)
 	t := turn{going: g, agents: agents, path: path, n: g.turnsOf(path) + 1}
 	t.name = "model\x00" + path + "\x00" + strconv.Itoa(t.n) + "\x00" + conversation(input)
 	data, ok := g.run.Kept(t.name)
 	if !ok || len(data) == 0 { // none, or it was forgotten
-		return t, nil, nil
+		return t, nil, context.Cause(g.caller) // who has left is asked nothing for
 	}
 	var kept []*schema.Message
 	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&kept); err != nil || len(kept) != 1 {
@@ -176,6 +180,11 @@ func (t turn) keep(ctx context.Context, answer *schema.Message) error {
 
 // pump passes the pieces on and keeps the whole.
 func (t turn) pump(ctx context.Context, source *schema.StreamReader[*schema.Message], to *writer[*schema.Message]) {
+	defer func() {
+		if value := recover(); value != nil { // a stream runs its model's code; nobody else is above it here
+			to.Send(nil, &gate.PanicError{Value: value, Stack: debug.Stack()})
+		}
+	}()
 	var pieces []*schema.Message
 	for {
 		piece, err := source.Recv()

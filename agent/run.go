@@ -81,7 +81,7 @@ func readNotes(data json.RawMessage) (notes, error) {
 	return n, nil
 }
 
-// ofSummary is the run as it is recorded. Where its result is none of an agent's, that is the error.
+// ofSummary is the run as it is recorded. A result that is none of an agent's is the error.
 func ofSummary(s gate.RunSummary) (*Run, error) {
 	r := &Run{ID: s.ID, Status: Waiting, Created: s.Created, Updated: s.Updated}
 	switch {
