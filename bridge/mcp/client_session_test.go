@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -88,6 +89,32 @@ func TestClientHandlerInASession(t *testing.T) {
 	for i, part := range []string{"the site asks: Go on?", "the site asks: every_kind asks", "the site asks: Who?", "the site asks: Connect"} {
 		if !strings.Contains(asked[i], part) {
 			t.Errorf("question %d: %s, want %q", i+1, asked[i], part)
+		}
+	}
+}
+
+// A server is reached over HTTP as well, in every protocol.
+func TestClientHandlerOverHTTP(t *testing.T) {
+	for _, version := range protocols {
+		var effects counter
+		s := memSite(t, &mcpbridge.Options{Authorize: byUser}, deploy(&effects, nil))
+		transport := &mcp.StreamableClientTransport{
+			Endpoint: serve(t, &users{}, s).URL, HTTPClient: &http.Client{Transport: bearer{"ann"}},
+		}
+		session, err := mcpbridge.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).
+			Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := mcpbridge.NewClientHandler("the site", session, nil)
+		tool := plain("using", h, &mcp.CallToolParams{Name: "deploy", Arguments: map[string]any{"service": "api"}})
+		g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}})
+		if _, result := newPlay(g, "using").through(t, `{"content":{"decision":"allow_once"}}`); result != `"deployed api"` {
+			t.Errorf("%s: result %s", version, result)
+		}
+		effects.want(t, 1)
+		if err := h.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -149,7 +149,8 @@ func TestClientHandlerRefuses(t *testing.T) {
 		"nested":   {asksFor(`{"type":"object","properties":{"a":{"type":"object"}}}`), "the site asks what cannot be shown"},
 		"rounded": {asksFor(`{"type":"object","properties":{"n":{"type":"integer","maximum":9007199254740993}}}`),
 			`the site asks for a number, "n", with a bound beyond`},
-		"plain http": {mcp.InputRequestMap{"x": &mcp.ElicitParams{Mode: "url", Message: "?", URL: "http://example.com"}}, "the site asks what cannot be shown"},
+		"plain http":        {mcp.InputRequestMap{"x": &mcp.ElicitParams{Mode: "url", Message: "?", URL: "http://example.com"}}, "the site asks what cannot be shown"},
+		"a mode of its own": {mcp.InputRequestMap{"x": &mcp.ElicitParams{Mode: "voice", Message: "?"}}, `the site asks in the mode "voice"`},
 		//lint:ignore SA1019 what is deprecated is asked for all the same
 		"roots":           {mcp.InputRequestMap{"x": &mcp.ListRootsParams{}}, "the site asks for something that is no question"},
 		"nothing, really": {mcp.InputRequestMap{}, "the site is busy"},
