@@ -125,6 +125,7 @@ func (h *ClientHandler) CallTool(ctx context.Context, key string, params *mcp.Ca
 			} else {
 				heard, err = h.begin(ctx, id, &next)
 			}
+			heard.V = replyVersion
 			return heard, err
 		}, nil)
 		if errors.Is(err, interrupt.ErrInvalidStep) && heard.Result != nil { // it is too large to be kept
@@ -134,6 +135,8 @@ func (h *ClientHandler) CallTool(ctx context.Context, key string, params *mcp.Ca
 		case err != nil:
 			h.talks.drop(heard.Call)
 			return nil, err
+		case said.V != replyVersion:
+			return nil, fmt.Errorf("read the reply of %s: version %d, want %d", h.name, said.V, replyVersion)
 		case said.Failed != "":
 			return nil, &interrupt.Failure{Text: h.name + " " + said.Failed}
 		case said.Asked == nil:
@@ -158,7 +161,9 @@ func (h *ClientHandler) CallTool(ctx context.Context, key string, params *mcp.Ca
 }
 
 // A reply is what is recorded of a round: the call's result, that it failed, or what was asked.
+// testdata/replies has one of each in every version.
 type reply struct {
+	V      int                 `json:"v"`
 	Result json.RawMessage     `json:"result,omitempty"`
 	Failed string              `json:"failed,omitempty"` // the server refused the round
 	Asked  mcp.InputRequestMap `json:"asked,omitempty"`
@@ -166,6 +171,8 @@ type reply struct {
 	Call   string              `json:"call,omitempty"`  // waits for the answer, in an older session
 	First  bool                `json:"first,omitempty"` // what is asked comes before the call
 }
+
+const replyVersion = 1
 
 // ask puts the server's questions, in the order of their keys. Beside answers the error is a no of
 // the person's; without any it is for the handler to return.
