@@ -71,7 +71,7 @@ func newSite(t *testing.T, g *gate.Gate, opts *mcpbridge.Options, tools ...*gate
 		t.Fatal(err)
 	}
 	for _, tool := range tools {
-		if err := mcpbridge.AddTool(s.bridge, tool, nil); err != nil {
+		if err := s.bridge.AddTool(tool, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

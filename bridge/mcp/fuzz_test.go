@@ -35,7 +35,7 @@ func FuzzTransport(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if err := mcpbridge.AddTool(bridge, tool, nil); err != nil {
+	if err := bridge.AddTool(tool, nil); err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
