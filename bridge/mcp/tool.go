@@ -53,9 +53,9 @@ type tool struct {
 }
 
 // AddTool puts a tool on the bridge's server, or replaces the one of its name there. The tool is
-// one of the gate's own; its name, title, description, and the schema of its arguments are those that
-// it has there, and its output schema is inferred from the type of its results, as [mcp.AddTool]
-// does.
+// one of the gate's own; its name, title, description, and the schema of its arguments are those
+// that it has there, and its output schema is inferred from the type of its results, as
+// [mcp.AddTool] does.
 //
 // Other tools, resources and prompts of the server are untouched.
 func (b *Bridge) AddTool(t *gate.Tool, opts *ToolOptions) error {
@@ -71,9 +71,6 @@ func (b *Bridge) AddTool(t *gate.Tool, opts *ToolOptions) error {
 	o := t.Options()
 	if opts.AnswerElsewhere && !b.opts.OutOfBand {
 		return fmt.Errorf("add tool %q: its questions are to be answered elsewhere, and the bridge has no Options.OutOfBand", t.Name())
-	}
-	if !typeObject(o.Schema) {
-		return fmt.Errorf("add tool %q: MCP takes arguments of type object only, and the schema does not say so", t.Name())
 	}
 	output, err := opts.outputSchema(t.Output())
 	if err != nil {

@@ -159,12 +159,11 @@ func TestResultOfAnotherType(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	none := func(context.Context) (any, error) { return nil, nil }
 	good := raw("tool", none, nil)
-	noObject := raw("no_object", none, &gate.ToolOptions{Schema: json.RawMessage(`true`)})
 	noSchema := gate.NewTool("no_schema", func(context.Context, place) (chan int, error) { return nil, nil }, nil)
 	header := raw("header", none, &gate.ToolOptions{
 		Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"a b"}}}`),
 	})
-	g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{good, noObject, noSchema, header}})
+	g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{good, noSchema, header}})
 	s := newSite(t, g, nil)
 	publishing := func(schema string) *mcpbridge.ToolOptions {
 		return &mcpbridge.ToolOptions{OutputSchema: json.RawMessage(schema)}
@@ -181,7 +180,6 @@ func TestMistakes(t *testing.T) {
 		"no handler":            s.bridge.AddTool(gate.NewRawTool("tool", nil, nil), nil),
 		"not the gate's":        s.bridge.AddTool(raw("other", none, nil), nil),
 		"only its name":         s.bridge.AddTool(raw("tool", none, nil), nil),
-		"no object":             s.bridge.AddTool(noObject, nil),
 		"result is no object":   s.bridge.AddTool(good, publishing(`{"type":"string"}`)),
 		"broken output schema":  s.bridge.AddTool(good, publishing(`{"type":"object","properties":7}`)),
 		"reference to the root": s.bridge.AddTool(good, publishing(`{"type":"object","properties":{"a":{"items":[{"$ref":"#"}]}}}`)),
