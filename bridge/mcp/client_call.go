@@ -19,6 +19,7 @@ import (
 // it then outlives the run of the handler, which has to end to ask its person, and goes on in the
 // next run.
 type conversation struct {
+	room  chan struct{} // cap maxAsked: for what is asked and has no answer
 	asks  chan asked
 	ended chan reply // cap 1: how the call ended
 	err   error      // of the call, where nobody knows how it ended; before ended is closed
@@ -47,7 +48,10 @@ type conversationKey struct{}
 // begin calls the tool, and returns what the server says: that it ended, or what it asks. The id is
 // that of the step.
 func (h *ClientHandler) begin(ctx context.Context, id string, params *mcp.CallToolParams) (reply, error) {
-	c := &conversation{asks: make(chan asked), ended: make(chan reply, 1), asked: make(chan struct{}), left: make(chan struct{})}
+	c := &conversation{
+		room: make(chan struct{}, maxAsked), asks: make(chan asked), ended: make(chan reply, 1),
+		asked: make(chan struct{}), left: make(chan struct{}),
+	}
 	c.call, c.cancel = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), conversationKey{}, c))
 	c.person, c.leave = context.WithCancel(c.call)
 	if !h.talks.run(func() { c.run(h.session, params) }) {
