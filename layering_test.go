@@ -78,6 +78,7 @@ var house = map[string]place{
 	"bridge/mcp":               {floor: 4, outside: []string{mcpSDK}},
 	"examples/mcp-server":      {floor: 5, outside: []string{mcpSDK}},
 	"examples/mcp-conformance": {floor: 5, outside: []string{mcpSDK}},
+	"examples/mcp-agent":       {floor: 5, outside: []string{eino, mcpSDK}},
 }
 
 // A package's tests may import besides what the package may: these modules, and every package of

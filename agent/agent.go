@@ -27,7 +27,8 @@ type Options struct {
 	// Name is the name of the agent's face. It stays the same over restarts: runs and tokens are
 	// good for it alone. Default: "agent:" and the name of eino's agent.
 	Name string
-	// Streaming lets models and tools stream.
+	// Streaming lets models and tools stream in the runs that are started here. A run stays as it
+	// was started, whoever goes on with it.
 	Streaming bool
 	// PollInterval is how often Wait looks. Default: one second.
 	PollInterval time.Duration
@@ -93,14 +94,12 @@ func (a *Agent) start(ctx context.Context, s Start, tell func(Event)) (*Run, err
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}
-	if err := a.clear(ctx, s, tell); err != nil {
-		return nil, fmt.Errorf("start run: %w", err)
-	}
-	begun, err := json.Marshal(notes{V: notesVersion, Conversation: s.Conversation})
+	noted, err := json.Marshal(notes{V: notesVersion, Streaming: a.opts.Streaming})
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}
-	run, err := a.face.BeginRun(ctx, gate.RunStart{Scope: s.Scope, Notes: begun, Keep: map[string][]byte{inputName: input}})
+	begun := gate.RunStart{Scope: s.Scope, Key: s.Conversation, Notes: noted, Keep: map[string][]byte{inputName: input}}
+	run, err := a.begin(ctx, s, begun, tell)
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}
@@ -144,7 +143,7 @@ func (a *Agent) resume(ctx context.Context, r Resume, tell func(Event)) (*Run, e
 		return nil, fmt.Errorf("resume run %s: %w", r.Run, err)
 	}
 	if s.Status == checkpoint.RunEnded {
-		return ofSummary(s), nil
+		return ended(s)
 	}
 	known, err := readNotes(s.Notes)
 	if err != nil {
@@ -157,7 +156,7 @@ func (a *Agent) resume(ctx context.Context, r Resume, tell func(Event)) (*Run, e
 	run, err := a.face.ResumeRun(ctx, r.Scope, r.Run)
 	if errors.Is(err, gate.ErrAlreadyCompleted) { // it ended meanwhile
 		if s, err = a.face.InspectRun(ctx, r.Scope, r.Run); err == nil {
-			return ofSummary(s), nil
+			return ended(s)
 		}
 	}
 	if err != nil {
@@ -166,6 +165,15 @@ func (a *Agent) resume(ctx context.Context, r Resume, tell func(Event)) (*Run, e
 	g := a.going(ctx, run, r.Scope, r.Facilities, tell)
 	g.answers = answers
 	return a.goOn(ctx, g)
+}
+
+// ended is a run that has ended, to whoever wants to go on with it.
+func ended(s gate.RunSummary) (*Run, error) {
+	run, err := ofSummary(s)
+	if err != nil {
+		err = fmt.Errorf("resume run %s: %w", s.ID, err)
+	}
+	return run, err
 }
 
 // give records the answers that come by another road, and returns the others by start ID.
@@ -213,7 +221,10 @@ func (a *Agent) Inspect(ctx context.Context, scope string, id checkpoint.ID) (*R
 }
 
 func (a *Agent) withQuestions(ctx context.Context, scope string, s gate.RunSummary) (*Run, error) {
-	run := ofSummary(s)
+	run, err := ofSummary(s)
+	if err != nil {
+		return run, fmt.Errorf("inspect run %s: %w", s.ID, err)
+	}
 	known, err := readNotes(s.Notes)
 	if err != nil {
 		return run, fmt.Errorf("inspect run %s: %w: %w", s.ID, ErrCheckpoint, err)

@@ -63,13 +63,15 @@ func (g *going) identify(ctx context.Context, name, arguments string) (e envelop
 	if id == "" {
 		return e, false, ErrToolCallIDs
 	}
-	agents, path := place(ctx)
+	agents, path, position := place(ctx)
 	turn := g.turnsOf(path)
 	if turn == 0 {
 		return e, false, ErrModel
 	}
+	g.used(path)
 	return envelope{
 		Start: g.startID(len(agents), path, turn, id), Tool: name, Call: id, Arguments: digest(arguments), Agents: agents,
+		Position: append(position, g.position(path, id)),
 	}, false, nil
 }
 

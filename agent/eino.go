@@ -74,7 +74,7 @@ func (g *going) drive(ctx context.Context, agents *pool, id string, input func()
 	if err != nil {
 		return end{err: err}
 	}
-	runner := adk.NewRunner(ctx, adk.RunnerConfig{Agent: eino, EnableStreaming: g.streaming, CheckPointStore: &g.store})
+	runner := adk.NewRunner(ctx, adk.RunnerConfig{Agent: eino, EnableStreaming: g.noted.Streaming, CheckPointStore: &g.store})
 	var events *adk.AsyncIterator[*adk.AgentEvent]
 	if there, _ := g.store.has(id); there {
 		// No targets: every call that waits is entered again, and the gate says what becomes of it.

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strconv"
 
 	"github.com/cloudwego/eino/components"
 	"github.com/cloudwego/eino/components/model"
 	"github.com/cloudwego/eino/schema"
+
+	"github.com/parley-go/parley/gate"
 )
 
 // Model wraps the model of an agent that runs under the gate. In a run it refuses answers whose
@@ -104,22 +107,23 @@ func (t turn) tell(answer *schema.Message) {
 	}
 }
 
-// takeTurn names the turn, and returns what is kept of it.
+// takeTurn names the turn, and returns what is kept of it. With neither that nor an error the model
+// is to be asked.
 func (g *going) takeTurn(ctx context.Context) (turn, *schema.Message, error) {
-	agents, path := place(ctx)
+	agents, path, _ := place(ctx)
 	t := turn{going: g, agents: agents, path: path, n: g.turnsOf(path) + 1}
 	// Which messages lead to it is no part of the name: what a tool was told to have come to can be
 	// other words the next time (its result need not be kept), and yet its answer has been acted on.
 	t.name = "model\x00" + path + "\x00" + strconv.Itoa(t.n)
 	data, ok := g.run.Kept(t.name)
-	if !ok {
-		return t, nil, nil
+	if !ok || len(data) == 0 { // none, or it was forgotten
+		return t, nil, context.Cause(g.caller) // who has left is asked nothing for
 	}
 	kept, err := decodeMessages(data)
 	if err != nil || len(kept) != 1 {
 		return t, nil, fmt.Errorf("read the model's answer that was kept: %w", errors.Join(ErrCheckpoint, err))
 	}
-	g.answered(path, t.n)
+	g.answered(path, t.n, kept[0])
 	return t, kept[0], nil
 }
 
@@ -130,7 +134,7 @@ func (t turn) keep(ctx context.Context, answer *schema.Message) error {
 		return err
 	}
 	if len(answer.ToolCalls) == 0 && len(answer.Extra) == 0 {
-		t.going.answered(t.path, t.n)
+		t.going.answered(t.path, t.n, answer)
 		return nil
 	}
 	data, err := encodeMessages([]*schema.Message{answer})
@@ -140,12 +144,18 @@ func (t turn) keep(ctx context.Context, answer *schema.Message) error {
 	if err := t.going.run.Keep(ctx, t.name, data); err != nil {
 		return fmt.Errorf("keep the model's answer: %w", err)
 	}
-	t.going.answered(t.path, t.n)
+	t.going.answered(t.path, t.n, answer)
+	t.going.keeps(t.path, t.name)
 	return nil
 }
 
 // pump passes the pieces on and keeps the whole.
 func (t turn) pump(ctx context.Context, source *schema.StreamReader[*schema.Message], to *writer[*schema.Message]) {
+	defer func() {
+		if value := recover(); value != nil { // a stream runs its model's code; nobody else is above it here
+			to.Send(nil, &gate.PanicError{Value: value, Stack: debug.Stack()})
+		}
+	}()
 	var pieces []*schema.Message
 	for {
 		piece, err := source.Recv()

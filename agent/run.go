@@ -52,11 +52,10 @@ type Problem struct {
 
 // notes are what the record of a run keeps beside the checkpoint.
 type notes struct {
-	V int `json:"v"`
-	// Conversation is that of [Start.Conversation].
-	Conversation string         `json:"conversation,omitempty"`
-	Turns        map[string]int `json:"turns,omitempty"`
-	Calls        []envelope     `json:"calls,omitempty"` // that wait
+	V         int            `json:"v"`
+	Streaming bool           `json:"streaming,omitempty"`
+	Turns     map[string]int `json:"turns,omitempty"`
+	Calls     []envelope     `json:"calls,omitempty"` // that wait
 }
 
 const notesVersion = 1
@@ -82,17 +81,19 @@ func readNotes(data json.RawMessage) (notes, error) {
 	return n, nil
 }
 
-// ofSummary is the run as it is recorded.
-func ofSummary(s gate.RunSummary) *Run {
+// ofSummary is the run as it is recorded. A result that is none of an agent's is the error.
+func ofSummary(s gate.RunSummary) (*Run, error) {
 	r := &Run{ID: s.ID, Status: Waiting, Created: s.Created, Updated: s.Updated}
 	switch {
 	case s.Status == checkpoint.RunEnded && s.Code == "":
 		r.Status = Finished
-		_ = json.Unmarshal(s.Result, &r.Message) // a result of another program is left out
+		if err := json.Unmarshal(s.Result, &r.Message); err != nil {
+			return r, fmt.Errorf("%w: the result of the run is none of an agent's: %w", ErrCheckpoint, err)
+		}
 	case s.Status == checkpoint.RunEnded:
 		r.Status, r.Message = Failed, s.Message
 	case s.Going:
 		r.Status = Going
 	}
-	return r
+	return r, nil
 }

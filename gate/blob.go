@@ -3,7 +3,6 @@ package gate
 import (
 	"bytes"
 	"compress/flate"
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -61,19 +60,16 @@ var packing sync.Pool // of *[]byte
 
 // Blob returns what the last commit wrote; nil where there was none yet. What does not match its
 // record any more is ErrUnavailable, and stays as it is.
-func (r *Run) Blob(ctx context.Context) ([]byte, error) {
+func (r *Run) Blob() ([]byte, error) {
 	g, run := r.face.gate, r.recorded()
 	if run.Blob == nil {
 		return nil, nil
 	}
-	row, err := g.row(ctx, run.ID, blobName)
-	if err != nil {
-		return nil, unavailable(err)
-	}
-	if row.Data == nil {
+	if r.blob == nil {
 		return nil, unavailable(&checkpoint.DecodeError{ID: run.ID, Reason: "the run's blob is missing"})
 	}
-	if row, err = g.vault.openRow(row); err != nil {
+	row, err := g.vault.openRow(*r.blob)
+	if err != nil {
 		return nil, unavailable(err)
 	}
 	data, err := g.unpackBlob(row.Data, run.Blob)
