@@ -230,7 +230,7 @@ func (p *playing) effect(proc *process, t *toolPlan, in job, recovery bool) erro
 		return nil // the tool finds it done
 	}
 	p.effects[in.ID]++
-	again := t.replay == gate.Repeatable && !t.once && !p.undisturbed(in.ID)
+	again := t.replay == gate.Repeatable && !t.once && (t.fails != "" || !p.undisturbed(in.ID))
 	var missing []int
 	for round := 1; round <= t.rounds; round++ {
 		if at := roundOf(in.ID, round); !p.yes[at] || p.no[at] {
