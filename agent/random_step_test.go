@@ -12,6 +12,7 @@ import (
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/parley-go/parley/agent"
+	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/gate"
 	"github.com/parley-go/parley/interrupt"
 )
@@ -134,8 +135,10 @@ func (p *playing) find(proc *process) {
 		p.violated("there are %d runs", len(page.Runs))
 	case len(page.Runs) == 1:
 		p.run = page.Runs[0].ID
-	case !p.run.IsZero() || len(p.effects) > 0:
+	case len(p.effects) > 0, len(p.seen) > 0, p.ended != nil:
 		p.violated("the run is gone, with %d effects", len(p.effects))
+	default: // it did nothing yet that had to be durable
+		p.run = checkpoint.ID{}
 	}
 }
 
