@@ -134,7 +134,8 @@ type Answer struct {
 //
 // A run that has ended is returned as it is, and nothing runs. One that goes on elsewhere is
 // [gate.ErrBusy], an unknown one and one of another scope or agent [gate.ErrInvalidContinuation].
-// An answer that is refused is a [Problem] of the run, with the question still open.
+// An answer that is refused is a [Problem] of the run, with the question still open. One with a
+// token is recorded when its call goes on: a run that stops before leaves the question open, too.
 func (a *Agent) Resume(ctx context.Context, r Resume) Events {
 	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.resume(ctx, r, tell) })
 }
