@@ -52,12 +52,10 @@ type Problem struct {
 
 // notes are what the record of a run keeps beside the checkpoint.
 type notes struct {
-	V int `json:"v"`
-	// Conversation is that of [Start.Conversation].
-	Conversation string         `json:"conversation,omitempty"`
-	Streaming    bool           `json:"streaming,omitempty"`
-	Turns        map[string]int `json:"turns,omitempty"`
-	Calls        []envelope     `json:"calls,omitempty"` // that wait
+	V         int            `json:"v"`
+	Streaming bool           `json:"streaming,omitempty"`
+	Turns     map[string]int `json:"turns,omitempty"`
+	Calls     []envelope     `json:"calls,omitempty"` // that wait
 }
 
 const notesVersion = 1
