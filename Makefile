@@ -61,6 +61,14 @@ mcp-peers: ## other clients of MCP against the bridge; npm and go install them
 	cd bridge/mcp/testdata/peers && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	MCP_PEERS=require go test -count=1 -run 'Clients|Conformance' ./bridge/mcp ./examples/mcp-conformance
 
+# How many interactions `make replicas` has, for each of its tests. They are part of `make test` as well, with 150.
+INTERACTIONS ?= 2000
+
+.PHONY: replicas
+replicas: ## three processes on one database that are killed at random, and one on a file; needs PostgreSQL
+	PARLEY_REQUIRE_POSTGRES=1 go test -v -count=1 -timeout 1h -run 'Replicas|OneProcess' ./examples/mcp-server \
+		-interactions $(INTERACTIONS)
+
 # How often `make power` cuts the power in each of its tests. They are part of `make test` as well, with a few cuts each,
 # and are skipped there where this takes what the machine has not: Linux, root, loop devices, mkfs.ext4 (and mkfs.xfs).
 CUTS ?= 100

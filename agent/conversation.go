@@ -16,7 +16,8 @@ import (
 const maxCancelled = 16
 
 // begin begins a run, alone in its conversation: while another run of it has not ended, a new one
-// is refused, or the questions of the other are cancelled and it goes on to its end.
+// is refused, or the questions of the other are cancelled and it goes on to its end. The refusal
+// wraps the gate's, whose Interaction is the other run.
 func (a *Agent) begin(ctx context.Context, s Start, begun gate.RunStart, tell func(Event)) (*gate.Run, error) {
 	for range maxCancelled {
 		run, err := a.face.BeginRun(ctx, begun)
@@ -26,7 +27,7 @@ func (a *Agent) begin(ctx context.Context, s Start, begun gate.RunStart, tell fu
 		}
 		other := taken.Interaction
 		if !s.CancelOpen {
-			return nil, fmt.Errorf("%w: run %s", ErrConversationOpen, other)
+			return nil, fmt.Errorf("%w: run %s: %w", ErrConversationOpen, other, taken)
 		}
 		if err := a.cancel(ctx, s, other, tell); err != nil {
 			return nil, fmt.Errorf("cancel run %s: %w", other, err)

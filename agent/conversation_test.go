@@ -103,7 +103,8 @@ func TestConversationStartsOnce(t *testing.T) {
 	}
 	run := <-begun
 	_, err := worlds[0].agent.Start(t.Context(), start).Run()
-	if wantCode(t, "a new message", err, agent.ErrConversationOpen); !strings.Contains(err.Error(), run.ID.String()) {
+	var taken *gate.Error
+	if wantCode(t, "a new message", err, agent.ErrConversationOpen); !errors.As(err, &taken) || taken.Interaction != run.ID {
 		t.Errorf("which run it is: %v", err)
 	}
 	if ended := worlds[1].resume(run.ID, to(run.Questions[0], allow)); ended.Status != agent.Finished {

@@ -113,7 +113,8 @@ func (g *going) takeTurn(ctx context.Context) (turn, *schema.Message, error) {
 	agents, path, _ := place(ctx)
 	t := turn{going: g, agents: agents, path: path, n: g.turnsOf(path) + 1}
 	// Which messages lead to it is no part of the name: what a tool was told to have come to can be
-	// other words the next time (its result need not be kept), and its answer has been acted on.
+	// other words the next time (its result need not be kept), and yet its answer has been acted
+	// on.
 	t.name = "model\x00" + path + "\x00" + strconv.Itoa(t.n)
 	data, ok := g.run.Kept(t.name)
 	if !ok || len(data) == 0 { // none, or it was forgotten

@@ -90,6 +90,7 @@ func (g *Gate) write(ctx context.Context, c *change, unread verdict) (verdict, e
 
 // tryWrite is write without telling anybody. The batch has a put, or one row.
 func (g *Gate) tryWrite(ctx context.Context, batch *checkpoint.Batch, unread verdict) (verdict, error) {
+	g.sweeps.expect(batch)
 	err := bounded(ctx, func(ctx context.Context) error { return g.store.Commit(ctx, batch) })
 	var changed *checkpoint.ConflictError
 	switch {

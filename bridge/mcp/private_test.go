@@ -104,4 +104,3 @@ func TestNothingPrivateIsTold(t *testing.T) {
 	book.without(t, private, state)
 	effects.want(t, 0)
 }
-

@@ -10,14 +10,16 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-func newTools() []*gate.Tool {
+func newTools(j journal) []*gate.Tool {
 	described := func(text string) *gate.ToolOptions { return &gate.ToolOptions{Description: text} }
+	onboarding := described("Takes a new colleague on, in four rounds.")
+	onboarding.Replay = gate.Repeatable // its one effect is a step
 	return []*gate.Tool{
-		gate.NewTool("deploy", deploy, described("Deploys a service to production, after a person allowed it.")),
+		gate.NewTool("deploy", j.deploy, described("Deploys a service to production, after a person allowed it.")),
 		gate.NewTool("pick_region", pickRegion, described("Lets a person choose a region.")),
 		gate.NewTool("create_ticket", createTicket, described("Lets a person fill in a ticket.")),
 		gate.NewTool("connect_account", connectAccount, described("Sends a person to a page to connect an account.")),
-		gate.NewTool("onboard", onboard, described("Takes a new colleague on, in four rounds.")),
+		gate.NewTool("onboard", j.onboard, onboarding),
 		gate.NewTool("slow_report", slowReport, described("Takes a while, and tells how far it is.")),
 	}
 }
@@ -37,12 +39,15 @@ type deployed struct {
 	URL string `json:"url"`
 }
 
-func deploy(ctx context.Context, in service) (deployed, error) {
+func (j journal) deploy(ctx context.Context, in service) (deployed, error) {
+	if err := j.runs(ctx, "deploy", in.Service); err != nil {
+		return deployed{}, err
+	}
 	ask := interrupt.ToolPermission("deploy", "Deploy "+in.Service+" "+in.Version+" to production")
 	if _, err := interrupt.Ask(ctx, ask); err != nil {
 		return deployed{}, err
 	}
-	return deployed{URL: "https://" + in.Service + ".example.com"}, nil
+	return deployed{URL: "https://" + in.Service + ".example.com"}, j.add("deployed", in.Service)
 }
 
 func pickRegion(ctx context.Context, _ struct{}) (string, error) {
