@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cloudwego/eino/schema"
@@ -134,6 +135,8 @@ type Answer struct {
 // [gate.ErrBusy], an unknown one and one of another scope or agent [gate.ErrInvalidContinuation].
 // An answer that is refused is a [Problem] of the run, with the question still open. One with a
 // token is recorded when its call goes on: a run that stops before leaves the question open, too.
+// One to a call that has ended since is the problem [gate.ErrAlreadyAnswered], so that the same
+// Resume can be made again.
 func (a *Agent) Resume(ctx context.Context, r Resume) Events {
 	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.resume(ctx, r, tell) })
 }
@@ -150,7 +153,7 @@ func (a *Agent) resume(ctx context.Context, r Resume, tell func(Event)) (*Run, e
 	if err != nil {
 		return nil, fmt.Errorf("resume run %s: %w: %w", r.Run, ErrCheckpoint, err)
 	}
-	answers, err := a.give(ctx, r, known)
+	answers, late, err := a.give(ctx, r, known)
 	if err != nil {
 		return nil, fmt.Errorf("resume run %s: %w", r.Run, err)
 	}
@@ -164,7 +167,7 @@ func (a *Agent) resume(ctx context.Context, r Resume, tell func(Event)) (*Run, e
 		return nil, fmt.Errorf("resume run %s: %w", r.Run, err)
 	}
 	g := a.going(ctx, run, r.Scope, r.Facilities, tell)
-	g.answers = answers
+	g.answers, g.refused = answers, late
 	return a.goOn(ctx, g)
 }
 
@@ -177,9 +180,10 @@ func ended(s gate.RunSummary) (*Run, error) {
 	return run, err
 }
 
-// give records the answers that come by another road, and returns the others by start ID.
-func (a *Agent) give(ctx context.Context, r Resume, known notes) (map[string]Answer, error) {
-	byStart := map[string]Answer{}
+// give records the answers that come by another road, and returns the others by start ID. Those
+// that come too late are problems: whoever was not told what came of an answer gives it again.
+func (a *Agent) give(ctx context.Context, r Resume, known notes) (byStart map[string]Answer, late []Problem, err error) {
+	byStart = map[string]Answer{}
 	for _, answer := range r.Answers {
 		start := ""
 		for _, e := range known.Calls {
@@ -189,27 +193,31 @@ func (a *Agent) give(ctx context.Context, r Resume, known notes) (map[string]Ans
 		}
 		_, twice := byStart[start]
 		switch {
+		case start == "" && slices.Contains(known.Past, answer.Interaction.String()):
+			why := &gate.Error{Code: gate.ErrAlreadyAnswered, Message: "the call has gone on with an answer", Interaction: answer.Interaction}
+			late = append(late, Problem{Interaction: answer.Interaction, Err: why})
+			continue
 		case start == "":
-			return nil, fmt.Errorf("answer %s: %w: the run has no such question", answer.Interaction, gate.ErrInvalidContinuation)
+			return nil, nil, fmt.Errorf("answer %s: %w: the run has no such question", answer.Interaction, gate.ErrInvalidContinuation)
 		case twice:
-			return nil, fmt.Errorf("answer %s: %w: it is answered twice", answer.Interaction, gate.ErrInvalidAnswer)
+			return nil, nil, fmt.Errorf("answer %s: %w: it is answered twice", answer.Interaction, gate.ErrInvalidAnswer)
 		case answer.Token != "":
 			byStart[start] = answer
 			continue
 		}
 		s, err := a.face.InspectID(ctx, r.Scope, answer.Interaction)
 		if err != nil {
-			return nil, fmt.Errorf("answer %s: %w", answer.Interaction, err)
+			return nil, nil, fmt.Errorf("answer %s: %w", answer.Interaction, err)
 		}
 		request := gate.AnswerRequest{Interaction: answer.Interaction, Answers: answer.Answers, Scope: r.Scope, By: answer.By}
 		if s.Prompt != nil {
 			request.Round = s.Prompt.Round
 		}
 		if err := a.face.Answer(ctx, request); err != nil {
-			return nil, fmt.Errorf("answer %s: %w", answer.Interaction, err)
+			return nil, nil, fmt.Errorf("answer %s: %w", answer.Interaction, err)
 		}
 	}
-	return byStart, nil
+	return byStart, late, nil
 }
 
 // Inspect returns where a run stands, its open questions without tokens. Nothing runs.
