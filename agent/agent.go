@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/cloudwego/eino/schema"
@@ -117,16 +116,6 @@ type Resume struct {
 	Facilities []interrupt.Facility
 }
 
-// An Answer answers one prompt of the run whole.
-type Answer struct {
-	// Interaction is the prompt's. With its Token the answer is that of the caller of the run;
-	// without, that of By, who answers by another road and is authorized as such (R24).
-	Interaction checkpoint.ID
-	Token       gate.Token
-	By          string
-	Answers     gate.Answers
-}
-
 // Resume gives the answers and goes on with the run until it stops again. Questions without an
 // answer stay open with the tokens they have. Without answers it goes on with what was answered by
 // another road meanwhile, and tries again what could not go on.
@@ -153,7 +142,7 @@ func (a *Agent) resume(ctx context.Context, r Resume, tell func(Event)) (*Run, e
 	if err != nil {
 		return nil, fmt.Errorf("resume run %s: %w: %w", r.Run, ErrCheckpoint, err)
 	}
-	answers, late, err := a.give(ctx, r, known)
+	answers, refused, err := a.give(ctx, r, known)
 	if err != nil {
 		return nil, fmt.Errorf("resume run %s: %w", r.Run, err)
 	}
@@ -167,7 +156,7 @@ func (a *Agent) resume(ctx context.Context, r Resume, tell func(Event)) (*Run, e
 		return nil, fmt.Errorf("resume run %s: %w", r.Run, err)
 	}
 	g := a.going(ctx, run, r.Scope, r.Facilities, tell)
-	g.answers, g.refused = answers, late
+	g.answers, g.refused = answers, refused
 	return a.goOn(ctx, g)
 }
 
@@ -178,46 +167,6 @@ func ended(s gate.RunSummary) (*Run, error) {
 		err = fmt.Errorf("resume run %s: %w", s.ID, err)
 	}
 	return run, err
-}
-
-// give records the answers that come by another road, and returns the others by start ID. Those
-// that come too late are problems: whoever was not told what came of an answer gives it again.
-func (a *Agent) give(ctx context.Context, r Resume, known notes) (byStart map[string]Answer, late []Problem, err error) {
-	byStart = map[string]Answer{}
-	for _, answer := range r.Answers {
-		start := ""
-		for _, e := range known.Calls {
-			if e.Interaction == answer.Interaction.String() {
-				start = e.Start
-			}
-		}
-		_, twice := byStart[start]
-		switch {
-		case start == "" && slices.Contains(known.Past, answer.Interaction.String()):
-			why := &gate.Error{Code: gate.ErrAlreadyAnswered, Message: "the call has gone on with an answer", Interaction: answer.Interaction}
-			late = append(late, Problem{Interaction: answer.Interaction, Err: why})
-			continue
-		case start == "":
-			return nil, nil, fmt.Errorf("answer %s: %w: the run has no such question", answer.Interaction, gate.ErrInvalidContinuation)
-		case twice:
-			return nil, nil, fmt.Errorf("answer %s: %w: it is answered twice", answer.Interaction, gate.ErrInvalidAnswer)
-		case answer.Token != "":
-			byStart[start] = answer
-			continue
-		}
-		s, err := a.face.InspectID(ctx, r.Scope, answer.Interaction)
-		if err != nil {
-			return nil, nil, fmt.Errorf("answer %s: %w", answer.Interaction, err)
-		}
-		request := gate.AnswerRequest{Interaction: answer.Interaction, Answers: answer.Answers, Scope: r.Scope, By: answer.By}
-		if s.Prompt != nil {
-			request.Round = s.Prompt.Round
-		}
-		if err := a.face.Answer(ctx, request); err != nil {
-			return nil, nil, fmt.Errorf("answer %s: %w", answer.Interaction, err)
-		}
-	}
-	return byStart, late, nil
 }
 
 // Inspect returns where a run stands, its open questions without tokens. Nothing runs.
