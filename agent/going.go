@@ -168,7 +168,8 @@ func (g *going) notes() notes {
 		}
 	}
 	return notes{
-		V: notesVersion, Past: past, Streaming: g.noted.Streaming, Turns: maps.Clone(g.turns), Calls: slices.SortedFunc(maps.Values(g.calls), inOrder),
+		V: notesVersion, Streaming: g.noted.Streaming, Turns: maps.Clone(g.turns),
+		Calls: slices.SortedFunc(maps.Values(g.calls), inOrder), Past: past,
 	}
 }
 
