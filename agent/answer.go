@@ -20,8 +20,8 @@ type Answer struct {
 	Answers     gate.Answers
 }
 
-// give records the answers that come by another road, and returns the others by start ID. Those that
-// are refused by then are problems: the run goes on without them.
+// give records the answers that come by another road, and returns the others by start ID. Those
+// that are refused by then are problems: the run goes on without them.
 func (a *Agent) give(ctx context.Context, r Resume, known notes) (byStart map[string]Answer, refused []Problem, err error) {
 	byStart = map[string]Answer{}
 	for _, answer := range r.Answers {
@@ -29,7 +29,7 @@ func (a *Agent) give(ctx context.Context, r Resume, known notes) (byStart map[st
 		id := answer.Interaction.String()
 		i := slices.IndexFunc(known.Calls, func(e envelope) bool { return e.Interaction == id })
 		if i < 0 && slices.Contains(known.Past, id) { // who was not told what came of an answer gives it again
-			why := &gate.Error{Code: gate.ErrAlreadyAnswered, Message: "the call has gone on with an answer", Interaction: answer.Interaction}
+			why := &gate.Error{Code: gate.ErrAlreadyAnswered, Message: "the call has gone on with an answer"}
 			refused = append(refused, Problem{Interaction: answer.Interaction, Err: why})
 			continue
 		}
