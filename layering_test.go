@@ -38,6 +38,7 @@ const (
 	jsontext      = "github.com/go-json-experiment/json/jsontext"
 	pgx           = "github.com/jackc/pgx/v5"
 	mcpSDK        = "github.com/modelcontextprotocol/go-sdk"
+	acpSDK        = "github.com/coder/acp-go-sdk"
 	rapid         = "pgregory.net/rapid"
 )
 
@@ -68,6 +69,8 @@ var house = map[string]place{
 	"gate":          {floor: 3, outside: []string{jsonV2}},
 	"gate/gatetest": {floor: 3, beside: []string{"gate"}},
 
+	"internal/elicit": {floor: 3, beside: []string{"gate"}},
+
 	"agent": {floor: 4, outside: []string{eino, einoSchema}},
 
 	"bench":                    {floor: 5, outside: []string{bbolt, pgx, mcpSDK}},
@@ -75,6 +78,7 @@ var house = map[string]place{
 	"examples/observe":         {floor: 5},
 	"examples/terminal":        {floor: 5, outside: []string{anything}},
 	"bridge/mcp":               {floor: 4, outside: []string{mcpSDK}},
+	"bridge/acp":               {floor: 4, outside: []string{acpSDK}},
 	"examples/mcp-server":      {floor: 5, outside: []string{mcpSDK}},
 	"examples/mcp-conformance": {floor: 5, outside: []string{mcpSDK}},
 }

@@ -1,0 +1,153 @@
+package acpbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/coder/acp-go-sdk"
+
+	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/elicit"
+)
+
+// A ShownCall is a tool call in the editor, from pending to its terminal status. [Turn.CallTool] does
+// all that it is for; it is for hosts that make their calls of the gate themselves, one goroutine at
+// a time.
+type ShownCall struct {
+	turn  *Turn
+	call  Call
+	view  View
+	asked *asking // the latest prompt
+}
+
+// Show shows a call that begins, or goes on in this turn: a tool_call that is pending. The error is
+// an *Error of the gate's: there is no such tool, or the arguments cannot be shown.
+func (t *Turn) Show(c Call) (*ShownCall, error) {
+	if c.ID == "" || len(c.ID) > maxName || len(t.sessionID) > maxName {
+		return nil, &gate.Error{Code: gate.ErrInvalidArguments, Message: fmt.Sprintf("ids of sessions and tool calls have 1 to %d bytes", maxName)}
+	}
+	if c.Arguments == nil {
+		c.Arguments = json.RawMessage("{}")
+	}
+	title, arguments, err := t.bridge.gate.Shown(c.Tool, c.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	s := &ShownCall{turn: t, call: c, view: t.bridge.view(c.Tool, arguments)}
+	about := subject{view: s.view, prompt: &gate.Prompt{Tool: c.Tool, Title: title}}
+	return s, s.update(acp.StartToolCall(c.ID, about.title(), acp.WithStartKind(s.view.Kind), acp.WithStartStatus(acp.ToolCallStatusPending),
+		acp.WithStartContent(s.view.Content), acp.WithStartRawInput(arguments), withLocations(s.view.Locations)))
+}
+
+// withLocations is not the SDK's option of that name, which writes into the raw input as well.
+func withLocations(l []acp.ToolCallLocation) acp.ToolCallStartOpt {
+	return func(tc *acp.SessionUpdateToolCall) { tc.Locations = l }
+}
+
+// update sends an update of the call. Where the connection is gone nobody is there to be told.
+func (s *ShownCall) update(u acp.SessionUpdate) error {
+	leave, err := s.turn.enter()
+	if err != nil {
+		return unavailable(err)
+	}
+	defer leave()
+	if err := s.turn.update(u); err != nil && s.turn.ctx.Err() == nil {
+		return unavailable(err)
+	}
+	return nil
+}
+
+// Ask puts a prompt of the call to the person, and returns the answers for its token. refused is the
+// gate's error for the answers of the Ask before, where that leaves the prompt open: the person is
+// told, and asked again, a few times.
+//
+// Without answers and without an error there is no need of any: the prompt was answered by another
+// road. Come again with its token. Where the client or the person broke off the answers say so, and
+// [Turn.Cancelled] is true. Any other end is a [*gate.Error], and leaves the question open; its code
+// is unavailable where the connection or the bridge is gone or ctx has ended.
+func (s *ShownCall) Ask(ctx context.Context, scope string, p *gate.Prompt, refused error) (gate.Answers, error) {
+	leave, err := s.turn.enter()
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	defer leave()
+	a := s.asked
+	if a == nil || a.prompt.Token != p.Token {
+		about := subject{session: s.turn.sessionID, call: s.call.ID, view: s.view, prompt: p}
+		a = &asking{turn: s.turn, subject: about, reasons: map[string]string{}}
+		s.asked = a
+	}
+	a.scope = scope
+	if e, ok := errors.AsType[*gate.Error](refused); ok && !a.again(e.Question, refusal(e)) {
+		return nil, e
+	}
+	if refused == nil || a.answers == nil {
+		a.answers = gate.Answers{}
+	}
+	err = a.all(ctx)
+	if s.turn.ctx.Err() != nil {
+		err = context.Cause(s.turn.ctx)
+	}
+	switch {
+	case err == nil && a.goesOn():
+		return maps.Clone(a.answers), s.update(acp.UpdateToolCall(s.call.ID, acp.WithUpdateStatus(acp.ToolCallStatusInProgress)))
+	case err == nil:
+		return maps.Clone(a.answers), nil
+	case recorded(err):
+		return a.cancelled(), nil
+	case errors.Is(err, errElsewhere):
+		return nil, nil
+	case errors.Is(err, errOverdue):
+		return nil, &gate.Error{Code: gate.ErrExpired, Message: "the time to answer is over", Interaction: p.Interaction}
+	}
+	if e, ok := errors.AsType[*gate.Error](err); ok {
+		return nil, e
+	}
+	return nil, waits(err, p)
+}
+
+// refusal says why the gate did not take an answer.
+func refusal(e *gate.Error) string {
+	if e.Code == gate.ErrInvalidAnswer {
+		return elicit.Reason(e)
+	}
+	return e.Message
+}
+
+// Answered reports in the context of a handler what [AskedAsFallback] tells it: whether one of the
+// latest answers was given to a fallback.
+func (s *ShownCall) Answered(ctx context.Context) context.Context {
+	if s.asked == nil || !s.asked.fallback {
+		return ctx
+	}
+	return context.WithValue(ctx, fallbackKey{}, true)
+}
+
+// Ended gives the call its terminal status: completed with the result or, where there is an error,
+// failed with the words of a [*gate.Error]; those of any other stay with the host.
+func (s *ShownCall) Ended(result json.RawMessage, err error) error {
+	if err != nil {
+		content := append(s.view.Content[:len(s.view.Content):len(s.view.Content)], textContent(said(err))...)
+		return s.update(acp.UpdateToolCall(s.call.ID, acp.WithUpdateStatus(acp.ToolCallStatusFailed), acp.WithUpdateContent(content)))
+	}
+	opts := []acp.ToolCallUpdateOpt{acp.WithUpdateStatus(acp.ToolCallStatusCompleted)}
+	if len(result) > 0 && len(result) <= s.turn.bridge.opts.MaxWire {
+		opts = append(opts, acp.WithUpdateRawOutput(result))
+		if len(s.view.Content) == 0 {
+			opts = append(opts, acp.WithUpdateContent(textContent(textOf(result))))
+		}
+	}
+	return s.update(acp.UpdateToolCall(s.call.ID, opts...))
+}
+
+// textOf is a result as a person reads it: a JSON string is its text.
+func textOf(result json.RawMessage) string {
+	var text string
+	if json.Unmarshal(result, &text) == nil {
+		return text
+	}
+	return string(result)
+}
