@@ -35,7 +35,9 @@ func Example() {
 	}
 	defer g.Close(ctx)
 	bridge, err := acpbridge.New(g, &acpbridge.Options{
-		Authorize: func(context.Context, acpbridge.Request) (acpbridge.Grant, error) { return acpbridge.Grant{Scope: "ann"}, nil },
+		Authorize: func(context.Context, acpbridge.Request) (acpbridge.Grant, error) {
+			return acpbridge.Grant{Scope: "ann"}, nil
+		},
 	})
 	if err != nil {
 		log.Fatal(err)

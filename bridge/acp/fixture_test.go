@@ -135,6 +135,18 @@ func caller(ended func(result string, err error)) *anAgent {
 	}}
 }
 
+// callsAnew is caller, with another ID for each call.
+func callsAnew() *anAgent {
+	n := 0
+	return &anAgent{prompt: func(ctx context.Context, turn *acpbridge.Turn, text string) error {
+		n++
+		tool, arguments, _ := strings.Cut(text, " ")
+		call := acpbridge.Call{ID: acp.ToolCallId(fmt.Sprint("call-", n)), Tool: tool, Arguments: json.RawMessage(arguments)}
+		_, err := turn.CallTool(ctx, call)
+		return err
+	}}
+}
+
 func asAnn(context.Context, acpbridge.Request) (acpbridge.Grant, error) {
 	return acpbridge.Grant{Scope: "ann"}, nil
 }
@@ -437,4 +449,3 @@ func page() *gate.Tool {
 		return "went"
 	})
 }
-
