@@ -34,6 +34,7 @@ type asking struct {
 	reasons  map[string]string // why a former answer was not accepted, by question id
 	invalid  int               // answers that were none, in a row
 	fallback bool              // one of the answers was given to a fallback
+	pages    []gate.Question   // URLs that the person opened
 }
 
 // all asks what has no answer yet. The error is why there is none: errElsewhere, errOverdue, the
@@ -48,9 +49,14 @@ func (a *asking) all(ctx context.Context) error {
 			return err
 		}
 		a.answers[q.ID] = payload
-		if action, _, err := interrupt.ActionOf(q.Type, payload); err == nil && action == interrupt.ActionCancel {
+		action, _, err := interrupt.ActionOf(q.Type, payload)
+		switch {
+		case err != nil: // the gate says what is wrong with it
+		case action == interrupt.ActionCancel:
 			a.turn.cancel(errBrokenOff) // of the turn: whoever breaks off wants no more of it
 			return context.Cause(a.turn.ctx)
+		case action == interrupt.ActionAccept && q.Type == interrupt.TypeURL:
+			a.pages = append(a.pages, q)
 		}
 	}
 	return nil

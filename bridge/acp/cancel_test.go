@@ -91,7 +91,7 @@ const cancelRequestLine = `{"jsonrpc":"2.0","method":"$/cancel_request","params"
 // A cancel right behind its prompt counts, and one without a turn counts for nothing later.
 func TestCancelBehindPrompt(t *testing.T) {
 	var effects counter
-	e := connect(t, memGate(t, deploy(&effects, nil)), nil, caller(nil), plain)
+	e := connect(t, memGate(t, deploy(&effects, nil)), nil, callsAnew(), plain)
 	for i := range 200 {
 		line, id := e.line("session/prompt", promptOf(fmt.Sprintf(`deploy {"service":"%d"}`, i)))
 		e.write("%s\n%s", line, cancelLine)
@@ -117,13 +117,17 @@ func TestCancelAndAllow(t *testing.T) {
 				id := e.prompt(`deploy {"service":"api"}`)
 				q := e.asked(permission)
 				e.write(order, cancelLine, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, selected("allow_once")))
-				e.ends(id, "cancelled")
+				m, _ := e.response(id)
 				at := effects.count()
 				e.wantQuiet()
 				if effects.count() != at {
 					t.Fatal("an effect after the response")
 				}
 				s := recorded(t, g)
+				cancelled := strings.Contains(m.Text, `"stopReason":"cancelled"`)
+				if !cancelled && (name == "cancel first" || at == before) { // the turn can be over when the cancel is read
+					t.Fatalf("the turn ends with %s, %d effects", m.Text, at-before)
+				}
 				switch {
 				case name == "cancel first" && (at != before || s.Code != gate.ErrCancelled):
 					t.Fatalf("%d effects, recorded %v: the cancel came first", at-before, s.Code)

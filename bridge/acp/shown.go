@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/coder/acp-go-sdk"
 
@@ -76,6 +77,7 @@ func (s *ShownCall) Ask(ctx context.Context, scope string, p *gate.Prompt, refus
 	defer leave()
 	a := s.asked
 	if a == nil || a.prompt.Token != p.Token {
+		s.completed(p)
 		about := subject{session: s.turn.sessionID, call: s.call.ID, view: s.view, prompt: p}
 		a = &asking{turn: s.turn, subject: about, reasons: map[string]string{}}
 		s.asked = a
@@ -133,6 +135,7 @@ func (s *ShownCall) Ended(result json.RawMessage, err error) error {
 		content := append(s.view.Content[:len(s.view.Content):len(s.view.Content)], textContent(said(err))...)
 		return s.update(acp.UpdateToolCall(s.call.ID, acp.WithUpdateStatus(acp.ToolCallStatusFailed), acp.WithUpdateContent(content)))
 	}
+	s.completed(nil)
 	opts := []acp.ToolCallUpdateOpt{acp.WithUpdateStatus(acp.ToolCallStatusCompleted)}
 	if len(result) > 0 && len(result) <= s.turn.bridge.opts.MaxWire {
 		opts = append(opts, acp.WithUpdateRawOutput(result))
@@ -141,6 +144,27 @@ func (s *ShownCall) Ended(result json.RawMessage, err error) error {
 		}
 	}
 	return s.update(acp.UpdateToolCall(s.call.ID, opts...))
+}
+
+// completed tells the client that a page it opened has served its purpose: the handler went on, and
+// did not ask for the same page again.
+func (s *ShownCall) completed(next *gate.Prompt) {
+	if s.asked == nil || s.asked.fallback {
+		return
+	}
+	for _, q := range s.asked.pages {
+		again := next != nil && slices.ContainsFunc(next.Questions, func(n gate.Question) bool {
+			return n.Type == q.Type && string(n.Body) == string(q.Body)
+		})
+		if again {
+			continue
+		}
+		params := map[string]string{"elicitationId": q.ID}
+		if err := s.turn.bridge.peer.NotifyExtension(context.Background(), extension+acp.ClientMethodElicitationComplete, params); err != nil {
+			s.turn.bridge.opts.Logger.Debug("a completed elicitation was not told", "tool", s.call.Tool, "err", err)
+		}
+	}
+	s.asked.pages = nil
 }
 
 // textOf is a result as a person reads it: a JSON string is its text.
