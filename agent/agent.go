@@ -27,7 +27,8 @@ type Options struct {
 	// Name is the name of the agent's face. It stays the same over restarts: runs and tokens are
 	// good for it alone. Default: "agent:" and the name of eino's agent.
 	Name string
-	// Streaming lets models and tools stream.
+	// Streaming lets models and tools stream in the runs that are started here. A run stays as it
+	// was started, whoever goes on with it.
 	Streaming bool
 	// PollInterval is how often Wait looks. Default: one second.
 	PollInterval time.Duration
@@ -79,23 +80,24 @@ type Start struct {
 	// goes on to its end. Empty: the run stands alone.
 	Conversation string
 	CancelOpen   bool
-	// Events is told what happens, one event at a time, from several goroutines, and must not
-	// block. Default: nobody is told.
-	Events func(Event)
 }
 
-// Start runs the agent until it stops: it finished, or people are needed. Where an error comes with
-// a run, that can be resumed. Cancelling ctx breaks off what models and tools do; the run stops
+// Start runs the agent until it stops: it finished, or people are needed. Nothing happens before
+// its events are ranged over. Cancelling ctx breaks off what models and tools do; the run stops
 // there, and what it asked until then is kept.
-func (a *Agent) Start(ctx context.Context, s Start) (*Run, error) {
+func (a *Agent) Start(ctx context.Context, s Start) Events {
+	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.start(ctx, s, tell) })
+}
+
+func (a *Agent) start(ctx context.Context, s Start, tell func(Event)) (*Run, error) {
 	input, err := encodeMessages(s.Messages)
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}
-	if err := a.clear(ctx, s); err != nil {
+	if err := a.clear(ctx, s, tell); err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}
-	begun, err := json.Marshal(notes{V: notesVersion, Conversation: s.Conversation})
+	begun, err := json.Marshal(notes{V: notesVersion, Conversation: s.Conversation, Streaming: a.opts.Streaming})
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}
@@ -103,7 +105,7 @@ func (a *Agent) Start(ctx context.Context, s Start) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}
-	g := a.going(ctx, run, s.Scope, s.Facilities, s.Events)
+	g := a.going(ctx, run, s.Scope, s.Facilities, tell)
 	g.begun = s.Messages
 	return a.goOn(ctx, g)
 }
@@ -114,7 +116,6 @@ type Resume struct {
 	Run        checkpoint.ID
 	Answers    []Answer
 	Facilities []interrupt.Facility
-	Events     func(Event) // as in Start
 }
 
 // An Answer answers one prompt of the run whole.
@@ -134,13 +135,17 @@ type Answer struct {
 // A run that has ended is returned as it is, and nothing runs. One that goes on elsewhere is
 // [gate.ErrBusy], an unknown one and one of another scope or agent [gate.ErrInvalidContinuation].
 // An answer that is refused is a [Problem] of the run, with the question still open.
-func (a *Agent) Resume(ctx context.Context, r Resume) (*Run, error) {
+func (a *Agent) Resume(ctx context.Context, r Resume) Events {
+	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.resume(ctx, r, tell) })
+}
+
+func (a *Agent) resume(ctx context.Context, r Resume, tell func(Event)) (*Run, error) {
 	s, err := a.face.InspectRun(ctx, r.Scope, r.Run)
 	if err != nil {
 		return nil, fmt.Errorf("resume run %s: %w", r.Run, err)
 	}
 	if s.Status == checkpoint.RunEnded {
-		return ofSummary(s), nil
+		return ended(s)
 	}
 	known, err := readNotes(s.Notes)
 	if err != nil {
@@ -153,15 +158,24 @@ func (a *Agent) Resume(ctx context.Context, r Resume) (*Run, error) {
 	run, err := a.face.ResumeRun(ctx, r.Scope, r.Run)
 	if errors.Is(err, gate.ErrAlreadyCompleted) { // it ended meanwhile
 		if s, err = a.face.InspectRun(ctx, r.Scope, r.Run); err == nil {
-			return ofSummary(s), nil
+			return ended(s)
 		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("resume run %s: %w", r.Run, err)
 	}
-	g := a.going(ctx, run, r.Scope, r.Facilities, r.Events)
+	g := a.going(ctx, run, r.Scope, r.Facilities, tell)
 	g.answers = answers
 	return a.goOn(ctx, g)
+}
+
+// ended is a run that has ended, to whoever wants to go on with it.
+func ended(s gate.RunSummary) (*Run, error) {
+	run, err := ofSummary(s)
+	if err != nil {
+		err = fmt.Errorf("resume run %s: %w", s.ID, err)
+	}
+	return run, err
 }
 
 // give records the answers that come by another road, and returns the others by start ID.
@@ -209,7 +223,10 @@ func (a *Agent) Inspect(ctx context.Context, scope string, id checkpoint.ID) (*R
 }
 
 func (a *Agent) withQuestions(ctx context.Context, scope string, s gate.RunSummary) (*Run, error) {
-	run := ofSummary(s)
+	run, err := ofSummary(s)
+	if err != nil {
+		return run, fmt.Errorf("inspect run %s: %w", s.ID, err)
+	}
 	known, err := readNotes(s.Notes)
 	if err != nil {
 		return run, fmt.Errorf("inspect run %s: %w: %w", s.ID, ErrCheckpoint, err)

@@ -117,7 +117,7 @@ func benchmarkGate(b *testing.B, store checkpoint.Store, m *scripted.Model, inpu
 	}
 	var size int64
 	for b.Loop() {
-		run, err := a.Start(ctx, agent.Start{Scope: "ann", Messages: input, Facilities: everything})
+		run, err := a.Start(ctx, agent.Start{Scope: "ann", Messages: input, Facilities: everything}).Run()
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func benchmarkGate(b *testing.B, store checkpoint.Store, m *scripted.Model, inpu
 			}
 			size = usage.Bytes
 		}
-		run, err = a.Resume(ctx, agent.Resume{Scope: "ann", Run: run.ID, Facilities: everything, Answers: []agent.Answer{to(run.Questions[0], allow)}})
+		run, err = a.Resume(ctx, agent.Resume{Scope: "ann", Run: run.ID, Facilities: everything, Answers: []agent.Answer{to(run.Questions[0], allow)}}).Run()
 		if err != nil || run.Status != agent.Finished {
 			b.Fatal(run, err)
 		}

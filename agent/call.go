@@ -35,9 +35,13 @@ func call(ctx context.Context, name, arguments string) (reply, error) {
 	if !again {
 		g.tell(ToolStarted{Origin: e.origin(), Arguments: arguments})
 	}
+	text := reply.text
+	if in, _ := ctx.Value(innermostKey{}).(*innermost); in != nil && in.tool == name {
+		in.origin, text = e.origin(), in.text
+	}
 	r, err := g.invoke(ctx, e, arguments)
 	if err == nil {
-		g.tell(ToolEnded{Origin: e.origin(), Result: r.text()})
+		g.tell(ToolEnded{Origin: e.origin(), Result: text(r)})
 	}
 	return r, err
 }
@@ -59,13 +63,15 @@ func (g *going) identify(ctx context.Context, name, arguments string) (e envelop
 	if id == "" {
 		return e, false, ErrToolCallIDs
 	}
-	agents, path := place(ctx)
+	agents, path, position := place(ctx)
 	turn := g.turnsOf(path)
 	if turn == 0 {
 		return e, false, ErrModel
 	}
+	g.used(path)
 	return envelope{
 		Start: g.startID(len(agents), path, turn, id), Tool: name, Call: id, Arguments: digest(arguments), Agents: agents,
+		Position: append(position, g.position(path, id)),
 	}, false, nil
 }
 
@@ -161,18 +167,15 @@ func (g *going) done(e envelope) {
 }
 
 func (g *going) progress(e envelope) *gate.Progress {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.events == nil {
-		return nil
-	}
 	return &gate.Progress{Sink: func(_ context.Context, u interrupt.Update) error {
 		g.tell(ToolProgress{Origin: e.origin(), Update: u})
 		return nil
 	}}
 }
 
-func (e envelope) origin() Origin { return Origin{Tool: e.Tool, Call: e.Call, Agents: e.Agents} }
+func (e envelope) origin() Origin {
+	return Origin{StartID: e.Start, Tool: e.Tool, Call: e.Call, Agents: e.Agents}
+}
 
 // text is what the model reads: a result that is a JSON string is its text.
 func (r reply) text() string {

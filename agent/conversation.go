@@ -16,7 +16,7 @@ const maxCancelled = 16
 
 // clear makes room for a new message in a conversation: while a run of it has not ended, a new one
 // is refused, or the questions of the other are cancelled and it goes on to its end.
-func (a *Agent) clear(ctx context.Context, s Start) error {
+func (a *Agent) clear(ctx context.Context, s Start, tell func(Event)) error {
 	if s.Conversation == "" {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (a *Agent) clear(ctx context.Context, s Start) error {
 			if !s.CancelOpen {
 				return fmt.Errorf("%w: run %s", ErrConversationOpen, live.ID)
 			}
-			if err := a.cancel(ctx, s, live.ID); err != nil {
+			if err := a.cancel(ctx, s, live.ID, tell); err != nil {
 				return fmt.Errorf("cancel run %s: %w", live.ID, err)
 			}
 		}
@@ -44,8 +44,14 @@ func (a *Agent) clear(ctx context.Context, s Start) error {
 	}
 }
 
-// cancel answers every question of a run with cancel, until it ends.
-func (a *Agent) cancel(ctx context.Context, s Start, id checkpoint.ID) error {
+// cancel answers every question of a run with cancel, until it ends. What models and tools do then
+// is told; that this run stops is not, since it is not the one that was started.
+func (a *Agent) cancel(ctx context.Context, s Start, id checkpoint.ID, tell func(Event)) error {
+	tellRest := func(e Event) {
+		if _, is := e.(RunGoing); !is {
+			tell(e)
+		}
+	}
 	for range maxCancelled {
 		run, err := a.Inspect(ctx, s.Scope, id)
 		if err != nil {
@@ -54,7 +60,7 @@ func (a *Agent) cancel(ctx context.Context, s Start, id checkpoint.ID) error {
 		if run.Status == Finished || run.Status == Failed {
 			return nil
 		}
-		r := Resume{Scope: s.Scope, Run: id, Facilities: s.Facilities, Events: s.Events}
+		r := Resume{Scope: s.Scope, Run: id, Facilities: s.Facilities}
 		for _, q := range run.Questions {
 			answer := Answer{Interaction: q.Interaction, By: "a new message", Answers: gate.Answers{}}
 			for _, one := range q.Prompt.Questions {
@@ -62,7 +68,7 @@ func (a *Agent) cancel(ctx context.Context, s Start, id checkpoint.ID) error {
 			}
 			r.Answers = append(r.Answers, answer)
 		}
-		if _, err := a.Resume(ctx, r); err != nil {
+		if _, err := a.resume(ctx, r, tellRest); err != nil {
 			return err
 		}
 	}
@@ -72,7 +78,11 @@ func (a *Agent) cancel(ctx context.Context, s Start, id checkpoint.ID) error {
 // Wait waits until a call of the run can go on, because its question was answered by another road
 // or has expired, and then does what [Agent.Resume] does; r brings no answers. It looks every
 // Options.PollInterval and holds nothing while it waits; ctx's error means that nothing happened.
-func (a *Agent) Wait(ctx context.Context, r Resume) (*Run, error) {
+func (a *Agent) Wait(ctx context.Context, r Resume) Events {
+	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.wait(ctx, r, tell) })
+}
+
+func (a *Agent) wait(ctx context.Context, r Resume, tell func(Event)) (*Run, error) {
 	if len(r.Answers) > 0 {
 		return nil, fmt.Errorf("wait for run %s: %w: it takes no answers", r.Run, gate.ErrInvalidAnswer)
 	}
@@ -89,7 +99,7 @@ func (a *Agent) Wait(ctx context.Context, r Resume) (*Run, error) {
 			return nil, fmt.Errorf("wait for run %s: %w", r.Run, err)
 		}
 		if ready {
-			return a.Resume(ctx, r)
+			return a.resume(ctx, r, tell)
 		}
 		timer.Reset(a.opts.PollInterval)
 	}

@@ -28,20 +28,20 @@ func TestNewMessageWhileQuestionsAreOpen(t *testing.T) {
 	start := agent.Start{
 		Scope: "ann", Conversation: "talk", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything,
 	}
-	first, err := w.agent.Start(t.Context(), start)
+	first, err := w.agent.Start(t.Context(), start).Run()
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantWaiting(t, first, "a", "b")
-	_, err = w.agent.Start(t.Context(), start)
+	_, err = w.agent.Start(t.Context(), start).Run()
 	wantCode(t, "a new message", err, agent.ErrConversationOpen)
 	other := start
 	other.Conversation = "another"
-	if _, err := w.agent.Start(t.Context(), other); err != nil {
+	if _, err := w.agent.Start(t.Context(), other).Run(); err != nil {
 		t.Errorf("another conversation: %v", err)
 	}
 	start.CancelOpen = true
-	second, err := w.agent.Start(t.Context(), start)
+	second, err := w.agent.Start(t.Context(), start).Run()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestWait(t *testing.T) {
 		r := agent.Resume{Scope: "ann", Run: run.ID, Facilities: everything}
 		short, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := w.agent.Wait(short, r); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := w.agent.Wait(short, r).Run(); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("nobody answered: %v", err)
 		}
 		time.AfterFunc(time.Minute, func() {
@@ -77,57 +77,16 @@ func TestWait(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		next, err := w.agent.Wait(t.Context(), r)
+		next, err := w.agent.Wait(t.Context(), r).Run()
 		if err != nil {
 			t.Fatal(err)
 		}
 		wantWaiting(t, next, "a")
-		last, err := w.agent.Wait(t.Context(), r) // ten minutes
+		last, err := w.agent.Wait(t.Context(), r).Run() // ten minutes
 		if err != nil || last.Status != agent.Finished || !strings.HasPrefix(last.Message, "[Nobody answered") ||
 			!strings.HasSuffix(last.Message, "[deployed b]") {
 			t.Fatalf("have %+v, %v", last, err)
 		}
 		w.close()
 	})
-}
-
-// Events tell a screen all that it needs, in an order that makes sense.
-func TestEvents(t *testing.T) {
-	for _, streaming := range []bool{false, true} {
-		var effects atomic.Int64
-		w := open(t, memstore.New(), worldOptions{
-			tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))), streaming: streaming,
-		})
-		said := ""
-		events := func(e agent.Event) {
-			switch e := e.(type) {
-			case agent.ModelText:
-				said += e.Text
-			case agent.ToolStarted:
-				said += "<started " + e.Tool + e.Arguments + ">"
-			case agent.ToolEnded:
-				said += "<ended " + e.Result + ">"
-			case agent.Asked:
-				said += "<asked " + e.Question.Tool + ">"
-			case agent.Stopped:
-				said += "<" + string(e.Run.Status) + ">"
-			}
-		}
-		run, err := w.agent.Start(t.Context(), agent.Start{
-			Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything, Events: events,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = w.agent.Resume(t.Context(), agent.Resume{
-			Scope: "ann", Run: run.ID, Answers: []agent.Answer{to(run.Questions[0], allow)}, Facilities: everything, Events: events,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := `<started deploy{"service":"a"}><asked deploy><waiting><ended deployed a>[deployed a]<finished>`
-		if said != want {
-			t.Errorf("streaming=%v: have %s\nwant %s", streaming, said, want)
-		}
-	}
 }

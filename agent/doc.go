@@ -11,10 +11,11 @@
 //	a, err := agent.New(ctx, g, func(ctx context.Context) (adk.Agent, error) {
 //		return adk.NewChatModelAgent(ctx, config)
 //	}, nil)
-//	run, err := a.Start(ctx, agent.Start{Scope: user, Messages: messages, Facilities: can})
-//	for _, q := range run.Questions {
-//		// put q.Prompt to the person, then a.Resume with the answer
+//	for event, err := range a.Start(ctx, agent.Start{Scope: user, Messages: messages, Facilities: can}) {
+//		// show it; of an Asked put the Prompt to the person, then a.Resume with the answer
 //	}
+//
+// Who wants only the end of it writes run, err := a.Start(ctx, start).Run().
 //
 // What it promises, with the rule's number where a test names it:
 //
@@ -29,6 +30,8 @@
 //     tells how, and runs nothing.
 //   - What the model answered is kept until the next commit: after a crash the same tool calls come
 //     again, and each follows what its tool chose (R27).
+//   - What happens is told as [Events]: text of models, tools and their progress, questions, the end.
+//     Leaving the loop over them stops the run, which can be resumed.
 //   - A person's no reaches the tool, and by default the model is told which it was (R17).
 //
 // A tool that cannot go on for a reason that may pass (the store does not serve, its revision

@@ -62,6 +62,9 @@ type end struct {
 // one, else with what input returns.
 func (g *going) drive(ctx context.Context, agents *pool, id string, input func() ([]*schema.Message, error)) (e end) {
 	e.asking = map[string]bool{}
+	open := &streams{}
+	defer open.end()
+	ctx = context.WithValue(ctx, streamsKey{}, open)
 	defer func() {
 		if value := recover(); value != nil { // eino panics on what it does not understand in a checkpoint
 			e.err = fmt.Errorf("%w: %w", ErrCheckpoint, &gate.PanicError{Value: value, Stack: debug.Stack()})
@@ -71,7 +74,7 @@ func (g *going) drive(ctx context.Context, agents *pool, id string, input func()
 	if err != nil {
 		return end{err: err}
 	}
-	runner := adk.NewRunner(ctx, adk.RunnerConfig{Agent: eino, EnableStreaming: g.streaming, CheckPointStore: &g.store})
+	runner := adk.NewRunner(ctx, adk.RunnerConfig{Agent: eino, EnableStreaming: g.noted.Streaming, CheckPointStore: &g.store})
 	var events *adk.AsyncIterator[*adk.AgentEvent]
 	if there, _ := g.store.has(id); there {
 		// No targets: every call that waits is entered again, and the gate says what becomes of it.
@@ -126,7 +129,7 @@ func (e *end) take(g *going, event *adk.AgentEvent) {
 		}
 		return
 	}
-	text, err := modelText(g, event.AgentName, output)
+	text, err := modelText(output)
 	if err != nil && e.err == nil {
 		e.err = err
 	}
@@ -141,14 +144,12 @@ func askingAgent(address adk.Address) string {
 	return address.String()
 }
 
-// modelText tells the text of a model as it comes, and returns all of it.
-func modelText(g *going, agent string, output *adk.MessageVariant) (string, error) {
+// modelText returns the text of a model. It is not told here: eino's events come late, when what
+// the text announced has begun already.
+func modelText(output *adk.MessageVariant) (string, error) {
 	if !output.IsStreaming {
 		if output.Message == nil {
 			return "", nil
-		}
-		if output.Message.Content != "" {
-			g.tell(ModelText{Agent: agent, Text: output.Message.Content})
 		}
 		return output.Message.Content, nil
 	}
@@ -162,8 +163,6 @@ func modelText(g *going, agent string, output *adk.MessageVariant) (string, erro
 		if err != nil {
 			return text, err
 		}
-		if text += piece.Content; piece.Content != "" {
-			g.tell(ModelText{Agent: agent, Text: piece.Content})
-		}
+		text += piece.Content
 	}
 }

@@ -2,12 +2,14 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // An envelope is what eino stores of a tool call that waits, as one JSON string: it names the
@@ -21,6 +23,9 @@ type envelope struct {
 	Arguments   string   `json:"arguments"` // digest of what eino gave to the tool
 	Agents      []string `json:"agents,omitempty"`
 	Nested      bool     `json:"nested,omitempty"` // an agent in a tool: it waits for its own tools
+	// Position is where the call stands in its model's answer, behind where the calls of the agents
+	// that lead to it stand in theirs, from the top.
+	Position []int `json:"position,omitempty"`
 }
 
 const envelopeVersion = 1
@@ -45,6 +50,12 @@ func readEnvelope(text string) (envelope, error) {
 		return e, fmt.Errorf("read what a call stored: version %d, or a part is missing", e.V)
 	}
 	return e, nil
+}
+
+// inOrder compares two calls: those of the agent at the top come first, and those of one agent in
+// the order of its model.
+func inOrder(a, b envelope) int {
+	return cmp.Or(cmp.Compare(len(a.Position), len(b.Position)), slices.Compare(a.Position, b.Position), cmp.Compare(a.Start, b.Start))
 }
 
 func digest(arguments string) string {

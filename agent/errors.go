@@ -6,6 +6,8 @@ import "errors"
 var (
 	// ErrNoRun: a tool was called outside of a run of an [Agent].
 	ErrNoRun = errors.New("the tool is not called in a run of an agent under the gate")
+	// ErrRanged: the events of one Start, Resume or Wait were ranged over a second time. Nothing ran.
+	ErrRanged = errors.New("the events were ranged over before")
 	// ErrModel: a tool was called by an agent whose model is not wrapped with [Model].
 	ErrModel = errors.New("the agent's model is not wrapped with agent.Model")
 	// ErrToolCallIDs: the model gave tool calls without ids, or one id to two of them, so that

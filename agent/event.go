@@ -1,25 +1,42 @@
 package agent
 
-import "github.com/parley-go/parley/interrupt"
+import (
+	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/interrupt"
+)
 
-// An Event is something that happens in a run, for whoever shows it: ModelText, ToolStarted,
-// ToolProgress, ToolEnded, Asked, Stopped. None of them is needed to go on with the run.
+// An Event is something that happens in a run, for whoever shows it. It is one of
+//
+//   - [RunGoing], once the run has begun or is gone on with;
+//   - [ModelText], [ToolStarted], [ToolProgress], [ToolText], [ToolEnded] while it goes on;
+//   - [Asked] for each question that is open when it stops;
+//   - [RunWaiting], [RunFinished] or [RunFailed] at the end.
+//
+// None of them is needed to go on with the run. [Events] tells their order.
 type Event interface{ event() }
 
-// An Origin is the tool call that an event is of.
+// An Origin is the tool call that something is of.
 type Origin struct {
-	Tool   string
-	Call   string   // the model's id for it
-	Agents []string // the names of the agents that lead to it, from the top
+	// StartID is of this call alone in all runs, and the same after a resume. It is not secret.
+	StartID string
+	Tool    string
+	Call    string   // the model's id for it; models use their ids again
+	Agents  []string // the names of the agents that lead to it, from the top
 }
 
-// ModelText is text of a model: all of an answer, or, in a run that streams, a piece of it.
+// RunGoing is the first event of a run: it is recorded, and belongs to this range of the events.
+type RunGoing struct{ ID checkpoint.ID }
+
+// ModelText is text of a model that is wrapped with [Model]: all of an answer, or, in a run that
+// streams, a piece of it.
 type ModelText struct {
-	Agent string
-	Text  string
+	Agents []string // the names of the agents that lead to the model, from the top
+	Turn   string   // one for all pieces of an answer, and another one for every other answer of the run
+	Text   string
 }
 
-// ToolStarted: a tool is called, and has not been before in this run.
+// ToolStarted: a tool is called, or an agent in a tool. A call that goes on after the run stopped
+// does not start again.
 type ToolStarted struct {
 	Origin
 	Arguments string // as the model gave them
@@ -31,7 +48,14 @@ type ToolProgress struct {
 	Update interrupt.Update
 }
 
-// ToolEnded: a call ended, and this is what the model is told.
+// ToolText is a piece of the result of a tool that streams, as soon as the tool has it.
+type ToolText struct {
+	Origin
+	Text string
+}
+
+// ToolEnded: a call ended, and this is what the model is told. It is the whole result, also where
+// the pieces were told.
 type ToolEnded struct {
 	Origin
 	Result string
@@ -40,12 +64,34 @@ type ToolEnded struct {
 // Asked: a question is open. It comes after the commit that made it durable (R25).
 type Asked struct{ Question Question }
 
-// Stopped is the last event: the run stopped, finished or failed.
-type Stopped struct{ Run *Run }
+// RunWaiting: the run stopped, and goes on with Resume. Its Questions and Problems are why.
+type RunWaiting struct{ *Run }
 
+// RunFinished: the agent came to its end. Message is its last one.
+type RunFinished struct{ *Run }
+
+// RunFailed: the run cannot go on. Message says why.
+type RunFailed struct{ *Run }
+
+func (RunGoing) event()     {}
 func (ModelText) event()    {}
 func (ToolStarted) event()  {}
 func (ToolProgress) event() {}
+func (ToolText) event()     {}
 func (ToolEnded) event()    {}
 func (Asked) event()        {}
-func (Stopped) event()      {}
+func (RunWaiting) event()   {}
+func (RunFinished) event()  {}
+func (RunFailed) event()    {}
+
+// stopped is the event of where a run stands that does not go on here.
+func stopped(run *Run) Event {
+	switch run.Status {
+	case Finished:
+		return RunFinished{run}
+	case Failed:
+		return RunFailed{run}
+	default:
+		return RunWaiting{run}
+	}
+}

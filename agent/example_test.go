@@ -46,7 +46,7 @@ func Example() {
 	}
 
 	can := []interrupt.Facility{interrupt.FacilityPermission}
-	run, err := a.Start(ctx, agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("Release the API.")}, Facilities: can})
+	run, err := a.Start(ctx, agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("Release the API.")}, Facilities: can}).Run()
 	if err != nil {
 		panic(err)
 	}
@@ -56,7 +56,7 @@ func Example() {
 	run, err = a.Resume(ctx, agent.Resume{Scope: "ann", Run: run.ID, Facilities: can, Answers: []agent.Answer{{
 		Interaction: question.Interaction, Token: question.Prompt.Token,
 		Answers: gate.Answers{question.Prompt.Questions[0].ID: json.RawMessage(`{"optionId":"allow_once"}`)},
-	}}})
+	}}}).Run()
 	if err != nil {
 		panic(err)
 	}

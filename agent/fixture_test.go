@@ -106,7 +106,7 @@ func (w *world) start() *agent.Run {
 	w.t.Helper()
 	run, err := w.agent.Start(w.t.Context(), agent.Start{
 		Scope: "ann", Messages: []*schema.Message{schema.UserMessage("release it")}, Facilities: everything,
-	})
+	}).Run()
 	if err != nil {
 		w.t.Fatalf("start: %v", err)
 	}
@@ -123,7 +123,7 @@ func (w *world) resume(id checkpoint.ID, answers ...agent.Answer) *agent.Run {
 }
 
 func (w *world) tryResume(id checkpoint.ID, answers ...agent.Answer) (*agent.Run, error) {
-	return w.agent.Resume(w.t.Context(), agent.Resume{Scope: "ann", Run: id, Answers: answers, Facilities: everything})
+	return w.agent.Resume(w.t.Context(), agent.Resume{Scope: "ann", Run: id, Answers: answers, Facilities: everything}).Run()
 }
 
 // to answers a question with one payload.

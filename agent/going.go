@@ -23,16 +23,17 @@ type going struct {
 	run        *gate.Run
 	scope      string
 	facilities []interrupt.Facility
-	streaming  bool
+	noted      notes // with the run, when it was gone on with
 	store      capture
 	begun      []*schema.Message // what Start was given; nil where the run is resumed
 	caller     context.Context   // ends when the caller's does; eino's own does not
+	tell       func(Event)
 
-	mu      sync.Mutex // guards what follows
-	talk    string     // the conversation
-	events  func(Event)
+	mu      sync.Mutex          // guards what follows
 	answers map[string]Answer   // by start ID
 	turns   map[string]int      // answers of a model so far, by the path of its agent
+	latest  map[string][]string // the ids of the calls of the latest one, in its order
+	unused  map[string]string   // under which name it is kept, where it is new and none of its calls has come
 	calls   map[string]envelope // that wait, by start ID
 	trouble map[string]error    // why a call that waits cannot go on, by start ID
 }
@@ -56,10 +57,49 @@ func (g *going) callerContext(ctx context.Context) (context.Context, context.Can
 }
 
 // answered notes that the model of the agent with that path gave its nth answer.
-func (g *going) answered(path string, n int) {
+func (g *going) answered(path string, n int, answer *schema.Message) {
+	var calls []string
+	for _, call := range answer.ToolCalls {
+		calls = append(calls, call.ID)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.turns[path] = n
+	g.turns[path], g.latest[path] = n, calls
+}
+
+// keeps notes that the latest answer is kept under that name.
+func (g *going) keeps(path, name string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.unused[path] = name
+}
+
+// used notes that a call of the latest answer has come, so that it has to stay.
+func (g *going) used(path string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.unused, path)
+}
+
+// forget drops the answers that led to no call of a tool: where eino cannot go on from one, such as
+// from a call of a tool that there is not, the run would fail with it for ever.
+func (g *going) forget(ctx context.Context) error {
+	g.mu.Lock()
+	unused := slices.Sorted(maps.Values(g.unused))
+	g.mu.Unlock()
+	for _, name := range unused {
+		if err := g.run.Keep(ctx, name, nil); err != nil {
+			return fmt.Errorf("forget the model's answer: %w", err)
+		}
+	}
+	return nil
+}
+
+// position is where a call stands in the latest answer.
+func (g *going) position(path, call string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Index(g.latest[path], call)
 }
 
 // turnsOf is how many answers there are. One that failed is none: nothing follows from it, and a
@@ -116,23 +156,14 @@ func (g *going) isOurs(info any) bool {
 	return err == nil && ok
 }
 
-func (g *going) tell(e Event) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.events != nil {
-		g.events(e)
-	}
-}
-
 // notes are what the run's record keeps of it.
 func (g *going) notes() notes {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n := notes{V: notesVersion, Conversation: g.talk, Turns: maps.Clone(g.turns)}
-	for _, start := range slices.Sorted(maps.Keys(g.calls)) {
-		n.Calls = append(n.Calls, g.calls[start])
+	return notes{
+		V: notesVersion, Conversation: g.noted.Conversation, Streaming: g.noted.Streaming,
+		Turns: maps.Clone(g.turns), Calls: slices.SortedFunc(maps.Values(g.calls), inOrder),
 	}
-	return n
 }
 
 // problems are why calls that wait cannot go on.
@@ -140,10 +171,11 @@ func (g *going) problems() []Problem {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var all []Problem
-	for _, start := range slices.Sorted(maps.Keys(g.trouble)) {
-		e := g.calls[start]
-		id, _ := checkpoint.ParseID(e.Interaction) // zero where there is none
-		all = append(all, Problem{Interaction: id, Tool: e.Tool, Call: e.Call, Agents: e.Agents, Err: g.trouble[start]})
+	for _, e := range slices.SortedFunc(maps.Values(g.calls), inOrder) {
+		if err, ok := g.trouble[e.Start]; ok {
+			id, _ := checkpoint.ParseID(e.Interaction) // zero where there is none
+			all = append(all, Problem{Origin: e.origin(), Interaction: id, Err: err})
+		}
 	}
 	return all
 }

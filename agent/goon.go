@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/cloudwego/eino/schema"
@@ -23,29 +24,23 @@ const inputName = "input"
 // ids of their calls.
 const mainCheckpoint = "agent"
 
-func (a *Agent) going(ctx context.Context, run *gate.Run, scope string, can []interrupt.Facility, events func(Event)) *going {
+func (a *Agent) going(ctx context.Context, run *gate.Run, scope string, can []interrupt.Facility, tell func(Event)) *going {
 	return &going{
-		face: a.face, run: run, scope: scope, facilities: slices.Clone(can), caller: ctx, events: events, streaming: a.opts.Streaming,
-		turns: map[string]int{}, calls: map[string]envelope{}, trouble: map[string]error{},
+		face: a.face, run: run, scope: scope, facilities: slices.Clone(can), caller: ctx, tell: tell,
+		turns: map[string]int{}, latest: map[string][]string{}, unused: map[string]string{}, calls: map[string]envelope{}, trouble: map[string]error{},
 	}
 }
 
 // goOn lets eino go on until it stops, and records what came of it.
 func (a *Agent) goOn(ctx context.Context, g *going) (*Run, error) {
 	defer g.run.Release(ctx) // where nothing else stopped it
+	g.tell(RunGoing{g.run.ID()})
 	e := end{err: g.read(ctx)}
 	if e.err == nil {
 		// eino's context does not end with the caller's: then it would throw away what tools did.
 		e = g.drive(with(context.WithoutCancel(ctx), g), &a.agents, mainCheckpoint, g.input)
 	}
-	run, err := g.conclude(ctx, e)
-	if run != nil {
-		for _, q := range run.Questions {
-			g.tell(Asked{q})
-		}
-		g.tell(Stopped{run})
-	}
-	return run, err
+	return g.conclude(ctx, e)
 }
 
 // read fetches what the run's last commit left.
@@ -54,9 +49,9 @@ func (g *going) read(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(ErrCheckpoint, err)
 	}
-	g.talk = n.Conversation
+	g.noted = n
 	if n.Turns != nil {
-		g.turns = n.Turns
+		g.turns = maps.Clone(n.Turns)
 	}
 	blob, err := g.run.Blob(ctx)
 	if err != nil {
@@ -93,8 +88,11 @@ func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 			return nil, wrap(err)
 		}
 		return run, wrap(e.err)
-	case e.err != nil:
-		return run, wrap(e.err) // it is released as its last commit left it
+	case e.err != nil: // it is released as its last commit left it
+		if g.caller.Err() == nil {
+			e.err = errors.Join(e.err, g.forget(ctx))
+		}
+		return run, wrap(e.err)
 	case !e.interrupted:
 		run.Status, run.Message = Finished, e.message
 		result, err := json.Marshal(e.message)

@@ -149,7 +149,7 @@ func TestToolCallIDs(t *testing.T) {
 				return bad, nil
 			})
 			w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: m, streaming: streaming})
-			run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything})
+			run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
 			wantCode(t, name, err, agent.ErrToolCallIDs)
 			list, err := w.gate.List(t.Context(), gate.ListQuery{Scope: "ann"})
 			if err != nil || len(list.Interactions) > 0 {
@@ -189,7 +189,7 @@ func TestResumeBadRuns(t *testing.T) {
 	yes := to(of(t, run, "c"), allow)
 	_, err := w.tryResume(checkpoint.ID{1})
 	wantCode(t, "unknown", err, gate.ErrInvalidContinuation)
-	_, err = w.agent.Resume(t.Context(), agent.Resume{Scope: "bob", Run: run.ID, Answers: []agent.Answer{yes}})
+	_, err = w.agent.Resume(t.Context(), agent.Resume{Scope: "bob", Run: run.ID, Answers: []agent.Answer{yes}}).Run()
 	wantCode(t, "another scope", err, gate.ErrInvalidContinuation)
 	foreign := yes
 	foreign.Interaction = checkpoint.ID{2}
@@ -371,7 +371,7 @@ func TestFailureBesideAQuestion(t *testing.T) {
 		tools: []*gate.Tool{deploy(&effects, nil)}, eino: []tool.BaseTool{outside},
 		model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("o", "outside", struct{}{}))),
 	})
-	run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything})
+	run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
 	if err == nil || run == nil || run.Status != agent.Waiting {
 		t.Fatalf("have %+v, %v", run, err)
 	}
@@ -404,7 +404,7 @@ func TestAsksInRecovery(t *testing.T) {
 	first := open(t, store, worldOptions{tools: []*gate.Tool{asks(true)}, model: m})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-died; cancel() }()
-	run, err := first.agent.Start(ctx, agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything})
+	run, err := first.agent.Start(ctx, agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
 	if err != nil || len(run.Problems) != 1 {
 		t.Fatalf("have %+v, %v", run, err)
 	}
@@ -435,7 +435,7 @@ func TestCancelledCaller(t *testing.T) {
 		tools: []*gate.Tool{ask, slow},
 		model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("s", "slow", struct{}{}))),
 	})
-	run, err := w.agent.Start(ctx, agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything})
+	run, err := w.agent.Start(ctx, agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
 	if err != nil || len(run.Questions) != 1 || len(run.Problems) != 1 || !errors.Is(run.Problems[0].Err, context.Canceled) {
 		t.Fatalf("have %+v, %v", run, err)
 	}
@@ -453,10 +453,10 @@ func TestExtraThatCannotBeStored(t *testing.T) {
 	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: after(bad)})
 	input := schema.UserMessage("x")
 	input.Extra = map[string]any{"trace": struct{ A int }{1}}
-	if _, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{input}}); !errors.Is(err, agent.ErrExtra) {
+	if _, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{input}}).Run(); !errors.Is(err, agent.ErrExtra) {
 		t.Errorf("at the start: %v", err)
 	}
-	_, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything})
+	_, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
 	wantCode(t, "from the model", err, agent.ErrExtra)
 	list, err := w.gate.List(t.Context(), gate.ListQuery{Scope: "ann"})
 	if err != nil || len(list.Interactions) > 0 {
@@ -471,7 +471,7 @@ func TestNobodyCanBeAsked(t *testing.T) {
 		tools: []*gate.Tool{deploy(&effects, &gate.ToolOptions{Guidance: "Use the console."})},
 		model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
 	})
-	run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}})
+	run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}}).Run()
 	if err != nil || run.Status != agent.Finished || !strings.Contains(run.Message, "Use the console.") {
 		t.Fatalf("have %+v, %v", run, err)
 	}
@@ -494,7 +494,7 @@ func TestNotWired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = wired.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything})
+	_, err = wired.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
 	wantCode(t, "a model that is not wrapped", err, agent.ErrModel)
 	if err := errors.Join(wired.Close(t.Context()), g.Close(t.Context())); err != nil {
 		t.Error(err)
@@ -530,7 +530,7 @@ func TestStoreThatFails(t *testing.T) {
 		tools: []*gate.Tool{deploy(&effects, nil), down},
 		model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("d", "down", struct{}{}))),
 	})
-	run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything})
+	run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
 	if !errors.Is(err, gate.ErrUnavailable) || run == nil || len(run.Questions) > 0 {
 		t.Fatalf("have %+v, %v", run, err)
 	}

@@ -18,8 +18,10 @@ import (
 // An innermost is what the gate's half of a wrapped tool runs: eino's tool, in the way in which it
 // was called. It travels in the context of one call.
 type innermost struct {
-	tool string
-	run  func(ctx context.Context, arguments string) (json.RawMessage, error)
+	tool   string
+	run    func(ctx context.Context, arguments string) (json.RawMessage, error)
+	text   func(r reply) string // what a screen shows of the result
+	origin Origin               // set before run is called
 }
 
 type innermostKey struct{}
@@ -54,12 +56,14 @@ func isForeign(err error) bool {
 // A form is a type of result of eino's tools: a string, or parts.
 type form[T any] struct {
 	words  func(text string) T
+	text   func(piece T) string // the other way round
 	concat func(pieces []T) (T, error)
 }
 
 var (
 	asText = form[string]{
 		words: func(text string) string { return text },
+		text:  func(piece string) string { return piece },
 		concat: func(pieces []string) (string, error) {
 			whole := ""
 			for _, piece := range pieces {
@@ -71,6 +75,17 @@ var (
 	asParts = form[*schema.ToolResult]{
 		words: func(text string) *schema.ToolResult {
 			return &schema.ToolResult{Parts: []schema.ToolOutputPart{{Type: schema.ToolPartTypeText, Text: text}}}
+		},
+		text: func(piece *schema.ToolResult) string {
+			text := ""
+			for _, part := range piece.Parts {
+				if part.Type == schema.ToolPartTypeText {
+					text += part.Text
+				} else {
+					text += "[" + string(part.Type) + "]"
+				}
+			}
+			return text
 		},
 		concat: func(pieces []*schema.ToolResult) (*schema.ToolResult, error) {
 			if len(pieces) == 0 {
@@ -93,11 +108,20 @@ func (f form[T]) read(name string, r reply) (T, error) {
 	return out, nil
 }
 
+// show is the text of the result of a call in that form.
+func (f form[T]) show(r reply) string {
+	out, err := f.read("", r)
+	if err != nil {
+		return r.text()
+	}
+	return f.text(out)
+}
+
 // invokeAs makes a call whose innermost is a tool that returns its result whole.
 func invokeAs[T any](
 	ctx context.Context, name, arguments string, f form[T], run func(ctx context.Context, arguments string) (T, error),
 ) (T, error) {
-	in := &innermost{tool: name, run: func(ctx context.Context, arguments string) (json.RawMessage, error) {
+	in := &innermost{tool: name, text: f.show, run: func(ctx context.Context, arguments string) (json.RawMessage, error) {
 		out, err := run(ctx, arguments)
 		if err != nil {
 			return nil, err
@@ -119,15 +143,20 @@ func streamAs[T any](
 	ctx context.Context, name, arguments string, f form[T],
 	run func(ctx context.Context, arguments string) (*schema.StreamReader[T], error),
 ) (*schema.StreamReader[T], error) {
+	g := from(ctx)
+	if g == nil {
+		return nil, fmt.Errorf("call tool %q: %w", name, ErrNoRun)
+	}
 	s := &stream[T]{begun: make(chan struct{})}
-	s.reader, s.writer = schema.Pipe[T](1)
-	in := &innermost{tool: name, run: func(ctx context.Context, arguments string) (json.RawMessage, error) {
+	s.reader, s.writer = pipe[T](ctx)
+	in := &innermost{tool: name, text: f.show}
+	in.run = func(ctx context.Context, arguments string) (json.RawMessage, error) {
 		source, err := run(ctx, arguments)
 		if err != nil {
 			return nil, err
 		}
 		defer source.Close()
-		pieces, err := s.pump(source)
+		pieces, err := s.pump(source, func(piece T) { g.tell(ToolText{Origin: in.origin, Text: f.text(piece)}) })
 		if err != nil {
 			return nil, err
 		}
@@ -136,13 +165,12 @@ func streamAs[T any](
 			return nil, err
 		}
 		return canon.Marshal(whole)
-	}}
+	}
 	ended := make(chan struct{})
 	var r reply
 	var err error
-	go func() {
+	s.writer.feed(func() {
 		defer close(ended)
-		defer s.writer.Close()
 		r, err = call(context.WithValue(ctx, innermostKey{}, in), name, arguments)
 		if !s.passed {
 			return
@@ -154,7 +182,7 @@ func streamAs[T any](
 		case r.result == nil:
 			s.writer.Send(f.words(r.words), nil)
 		}
-	}()
+	})
 	select {
 	case <-s.begun:
 		return s.reader, nil
@@ -177,15 +205,15 @@ func streamAs[T any](
 // A stream passes the pieces of one call on.
 type stream[T any] struct {
 	reader *schema.StreamReader[T]
-	writer *schema.StreamWriter[T]
+	writer *writer[T]
 	begun  chan struct{} // closed when the first piece is there
 	passed bool          // the same; read by the goroutine of the call, and by others after it has ended
 	closed bool          // nobody reads any more
 }
 
-// pump reads all pieces and passes them on. A question in place of the first one is a question;
+// pump reads all pieces, tells them and passes them on. A question in place of the first one is a question;
 // later it is a failure: what was said cannot be taken back.
-func (s *stream[T]) pump(source *schema.StreamReader[T]) (pieces []T, err error) {
+func (s *stream[T]) pump(source *schema.StreamReader[T], tell func(piece T)) (pieces []T, err error) {
 	for {
 		piece, err := source.Recv()
 		switch {
@@ -197,6 +225,7 @@ func (s *stream[T]) pump(source *schema.StreamReader[T]) (pieces []T, err error)
 			return nil, err
 		}
 		pieces = append(pieces, piece)
+		tell(piece)
 		if !s.passed {
 			s.passed = true
 			close(s.begun)

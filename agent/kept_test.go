@@ -153,7 +153,7 @@ func FuzzNotes(f *testing.F) {
 		if err != nil || len(page.Runs) != 1 {
 			t.Fatalf("have %+v, %v", page, err)
 		}
-		_, _ = a.Resume(t.Context(), agent.Resume{Scope: "ann", Run: run.ID()})
+		_, _ = a.Resume(t.Context(), agent.Resume{Scope: "ann", Run: run.ID()}).Run()
 	})
 }
 
@@ -164,7 +164,7 @@ func FuzzCheckpoint(f *testing.F) {
 	f.Fuzz(func(t *testing.T, blob []byte) {
 		a, run, end := stopped(t, []byte(`{"v":1}`), blob)
 		defer end()
-		if _, err := a.Resume(t.Context(), agent.Resume{Scope: "ann", Run: run.ID()}); err == nil {
+		if _, err := a.Resume(t.Context(), agent.Resume{Scope: "ann", Run: run.ID()}).Run(); err == nil {
 			return
 		}
 		again, err := a.Inspect(t.Context(), "ann", run.ID())

@@ -137,7 +137,7 @@ func play(dir, kill string) error {
 			return fmt.Errorf("it waits for nothing: %+v", run.Problems)
 		}
 		q := run.Questions[0]
-		run, err = a.Resume(ctx, agent.Resume{Scope: "ann", Run: run.ID, Facilities: everything, Answers: []agent.Answer{to(q, allow)}})
+		run, err = a.Resume(ctx, agent.Resume{Scope: "ann", Run: run.ID, Facilities: everything, Answers: []agent.Answer{to(q, allow)}}).Run()
 	}
 	if err != nil {
 		return err
@@ -154,9 +154,9 @@ func startOrResume(ctx context.Context, a *agent.Agent) (*agent.Run, error) {
 		return nil, err
 	}
 	if len(page.Runs) > 0 {
-		return a.Resume(ctx, agent.Resume{Scope: "ann", Run: page.Runs[0].ID, Facilities: everything})
+		return a.Resume(ctx, agent.Resume{Scope: "ann", Run: page.Runs[0].ID, Facilities: everything}).Run()
 	}
-	return a.Start(ctx, agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("release it")}, Facilities: everything})
+	return a.Start(ctx, agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("release it")}, Facilities: everything}).Run()
 }
 
 // R25, R27: killed right before or right after any of its commits, a run goes on in the next

@@ -48,6 +48,7 @@ func (r *recorder) Generate(ctx context.Context, input []*schema.Message, opts .
 	}
 	t, kept, err := g.takeTurn(ctx, input)
 	if kept != nil || err != nil {
+		t.tell(kept)
 		return kept, err
 	}
 	caller, cancel := g.callerContext(ctx)
@@ -56,6 +57,7 @@ func (r *recorder) Generate(ctx context.Context, input []*schema.Message, opts .
 	if err != nil {
 		return nil, err
 	}
+	t.tell(answer)
 	return answer, t.keep(ctx, answer)
 }
 
@@ -73,6 +75,7 @@ func (r *recorder) Stream(
 		return nil, err
 	}
 	if kept != nil {
+		t.tell(kept)
 		return schema.StreamReaderFromArray([]*schema.Message{kept}), nil
 	}
 	caller, cancel := g.callerContext(ctx)
@@ -81,38 +84,45 @@ func (r *recorder) Stream(
 		cancel()
 		return nil, err
 	}
-	reader, writer := schema.Pipe[*schema.Message](1)
-	go func() {
+	reader, writer := pipe[*schema.Message](ctx)
+	writer.feed(func() {
 		defer cancel()
 		defer source.Close()
-		defer writer.Close()
 		t.pump(ctx, source, writer)
-	}()
+	})
 	return reader, nil
 }
 
 // A turn is one answer of one agent's model.
 type turn struct {
-	going *going
-	path  string // of the agent
-	n     int
-	name  string // under which it is kept
+	going  *going
+	agents []string
+	path   string // of the agent
+	n      int
+	name   string // under which it is kept
+}
+
+// tell tells text of the answer, before anything can follow from it.
+func (t turn) tell(answer *schema.Message) {
+	if answer != nil && answer.Content != "" {
+		t.going.tell(ModelText{Agents: t.agents, Turn: shortened(t.path) + "/" + strconv.Itoa(t.n), Text: answer.Content})
+	}
 }
 
 // takeTurn names the turn, and returns what is kept of it.
 func (g *going) takeTurn(ctx context.Context, input []*schema.Message) (turn, *schema.Message, error) {
-	_, path := place(ctx)
-	t := turn{going: g, path: path, n: g.turnsOf(path) + 1}
+	agents, path, _ := place(ctx)
+	t := turn{going: g, agents: agents, path: path, n: g.turnsOf(path) + 1}
 	t.name = "model\x00" + path + "\x00" + strconv.Itoa(t.n) + "\x00" + conversation(input)
 	data, ok := g.run.Kept(t.name)
-	if !ok {
+	if !ok || len(data) == 0 { // none, or it was forgotten
 		return t, nil, nil
 	}
 	var kept []*schema.Message
 	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&kept); err != nil || len(kept) != 1 {
 		return t, nil, fmt.Errorf("read the model's answer that was kept: %w", errors.Join(ErrCheckpoint, err))
 	}
-	g.answered(path, t.n)
+	g.answered(path, t.n, kept[0])
 	return t, kept[0], nil
 }
 
@@ -149,7 +159,7 @@ func (t turn) keep(ctx context.Context, answer *schema.Message) error {
 		return err
 	}
 	if len(answer.ToolCalls) == 0 && len(answer.Extra) == 0 {
-		t.going.answered(t.path, t.n)
+		t.going.answered(t.path, t.n, answer)
 		return nil
 	}
 	data, err := encodeMessages([]*schema.Message{answer})
@@ -159,12 +169,13 @@ func (t turn) keep(ctx context.Context, answer *schema.Message) error {
 	if err := t.going.run.Keep(ctx, t.name, data); err != nil {
 		return fmt.Errorf("keep the model's answer: %w", err)
 	}
-	t.going.answered(t.path, t.n)
+	t.going.answered(t.path, t.n, answer)
+	t.going.keeps(t.path, t.name)
 	return nil
 }
 
 // pump passes the pieces on and keeps the whole.
-func (t turn) pump(ctx context.Context, source *schema.StreamReader[*schema.Message], to *schema.StreamWriter[*schema.Message]) {
+func (t turn) pump(ctx context.Context, source *schema.StreamReader[*schema.Message], to *writer[*schema.Message]) {
 	var pieces []*schema.Message
 	for {
 		piece, err := source.Recv()
@@ -183,6 +194,7 @@ func (t turn) pump(ctx context.Context, source *schema.StreamReader[*schema.Mess
 			return
 		}
 		pieces = append(pieces, piece)
+		t.tell(piece)
 		if closed := to.Send(piece, nil); closed {
 			return
 		}

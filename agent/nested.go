@@ -11,6 +11,8 @@ import (
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
+
+	"github.com/parley-go/parley/gate"
 )
 
 // AgentTool makes a tool of an agent of eino's, in place of adk.NewAgentTool. The agent gets the
@@ -55,20 +57,25 @@ func (t *agentTool) InvokableRun(ctx context.Context, arguments string, _ ...too
 	if g == nil {
 		return "", fmt.Errorf("run agent %q: %w", t.name, ErrNoRun)
 	}
-	e, _, err := g.identify(ctx, t.name, arguments)
+	e, again, err := g.identify(ctx, t.name, arguments)
 	if err != nil {
 		return "", fmt.Errorf("run agent %q: %w", t.name, err)
 	}
+	if !again {
+		g.tell(ToolStarted{Origin: e.origin(), Arguments: arguments})
+	}
+	request, err := requestOf(arguments)
+	if err != nil { // the model's mistake: it is told, as with every tool
+		words, _ := told(&gate.Error{Code: gate.ErrInvalidArguments, Message: err.Error()})
+		g.tell(ToolEnded{Origin: e.origin(), Result: words})
+		return words, nil
+	}
 	e.Nested = true
-	agents, path := place(ctx)
+	agents, path, _ := place(ctx)
 	call := compose.GetToolCallID(ctx)
-	inner := context.WithValue(hidden{ctx}, placeKey{}, &outerPlace{agents, path + "\x01" + t.name + "\x00" + call})
+	inner := context.WithValue(hidden{ctx}, placeKey{}, &outerPlace{agents, path + "\x01" + t.name + "\x00" + call, e.Position})
 	came := g.drive(inner, &t.agents, e.Start, func() ([]*schema.Message, error) {
-		var in struct{ Request string }
-		if err := json.Unmarshal([]byte(arguments), &in); err != nil {
-			return nil, fmt.Errorf("read arguments of agent %q: %w", t.name, err)
-		}
-		return []*schema.Message{schema.UserMessage(in.Request)}, nil
+		return []*schema.Message{schema.UserMessage(request)}, nil
 	})
 	switch {
 	case came.err != nil:
@@ -78,7 +85,19 @@ func (t *agentTool) InvokableRun(ctx context.Context, arguments string, _ ...too
 	}
 	g.store.drop(e.Start)
 	g.done(e)
+	g.tell(ToolEnded{Origin: e.origin(), Result: came.message})
 	return came.message, nil
+}
+
+func requestOf(arguments string) (string, error) {
+	var in struct{ Request *string }
+	if err := json.Unmarshal([]byte(arguments), &in); err != nil {
+		return "", err
+	}
+	if in.Request == nil {
+		return "", errors.New("request is missing")
+	}
+	return *in.Request, nil
 }
 
 // hidden is a context without what eino put there: an agent in a tool begins anew.
@@ -93,8 +112,9 @@ func (h hidden) Value(key any) any {
 
 // An outerPlace is where the agent that is in a tool stands in the tree of agents.
 type outerPlace struct {
-	agents []string
-	path   string
+	agents   []string
+	path     string
+	position []int // of the call
 }
 
 type placeKey struct{}

@@ -228,7 +228,7 @@ func TestTwoAgentsOfEinoAreRefused(t *testing.T) {
 			return make(ctx, x, y)
 		}
 		w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{pay}, build: build})
-		run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything})
+		run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
 		if !errors.Is(err, agent.ErrAgents) || run == nil || run.Status != agent.Failed || len(run.Questions) > 0 {
 			t.Fatalf("%s: have %+v, %v", name, run, err)
 		}

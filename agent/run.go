@@ -45,10 +45,8 @@ type Question struct {
 // A Problem is why a tool call cannot go on now. Resume tries again; Err says whether somebody has
 // to do something first.
 type Problem struct {
+	Origin
 	Interaction checkpoint.ID // zero: there is none
-	Tool        string
-	Call        string
-	Agents      []string
 	Err         error
 }
 
@@ -57,6 +55,7 @@ type notes struct {
 	V int `json:"v"`
 	// Conversation is that of [Start.Conversation].
 	Conversation string         `json:"conversation,omitempty"`
+	Streaming    bool           `json:"streaming,omitempty"`
 	Turns        map[string]int `json:"turns,omitempty"`
 	Calls        []envelope     `json:"calls,omitempty"` // that wait
 }
@@ -84,17 +83,19 @@ func readNotes(data json.RawMessage) (notes, error) {
 	return n, nil
 }
 
-// ofSummary is the run as it is recorded.
-func ofSummary(s gate.RunSummary) *Run {
+// ofSummary is the run as it is recorded. Where its result is none of an agent's, that is the error.
+func ofSummary(s gate.RunSummary) (*Run, error) {
 	r := &Run{ID: s.ID, Status: Waiting, Created: s.Created, Updated: s.Updated}
 	switch {
 	case s.Status == checkpoint.RunEnded && s.Code == "":
 		r.Status = Finished
-		_ = json.Unmarshal(s.Result, &r.Message) // a result of another program is left out
+		if err := json.Unmarshal(s.Result, &r.Message); err != nil {
+			return r, fmt.Errorf("%w: the result of the run is none of an agent's: %w", ErrCheckpoint, err)
+		}
 	case s.Status == checkpoint.RunEnded:
 		r.Status, r.Message = Failed, s.Message
 	case s.Going:
 		r.Status = Going
 	}
-	return r
+	return r, nil
 }

@@ -68,10 +68,20 @@ func replicaTools(effects string) (tools []*gate.Tool) {
 func replica(url string) int {
 	ctx := context.Background()
 	fatal := func(err error) int { fmt.Fprintln(os.Stderr, err); return 1 }
-	store, err := pgstore.Open(ctx, url, &pgstore.Options{
-		Schema: os.Getenv(replicaSchema), Connections: 6, Lapse: 1500 * time.Millisecond, Timeout: time.Second,
-		Logger: slog.New(slog.DiscardHandler),
-	})
+	open := func() (*pgstore.Store, error) {
+		return pgstore.Open(ctx, url, &pgstore.Options{
+			Schema: os.Getenv(replicaSchema), Connections: 6, Lapse: 1500 * time.Millisecond, Timeout: time.Second,
+			Logger: slog.New(slog.DiscardHandler),
+		})
+	}
+	store, err := open()
+	for range 100 { // the database is restarted meanwhile, too
+		if err == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+		store, err = open()
+	}
 	if err != nil {
 		return fatal(err)
 	}

@@ -41,23 +41,35 @@ func newPerson(ctx context.Context, in io.Reader, out io.Writer) *person {
 	return p
 }
 
-// show puts an event on the screen.
-func (p *person) show(e agent.Event) {
-	switch e := e.(type) {
-	case agent.ModelText:
-		p.talking = true
-		fmt.Fprint(p.out, printable(e.Text))
-	case agent.ToolStarted:
-		p.say("  %s %s", e.Tool, e.Arguments)
-	case agent.ToolProgress:
-		if e.Update.Total != nil {
-			p.say("  %s: step %v of %v", e.Tool, e.Update.Completed, *e.Update.Total)
+// show puts on the screen what happens, and returns where the run stands then.
+func (p *person) show(events agent.Events) (*agent.Run, error) {
+	defer p.endLine()
+	var run *agent.Run
+	for event, err := range events {
+		if err != nil {
+			return run, err
 		}
-	case agent.ToolEnded:
-		p.say("  %s: %s", e.Tool, e.Result)
-	case agent.Stopped:
-		p.endLine()
+		switch e := event.(type) {
+		case agent.ModelText:
+			p.talking = true
+			fmt.Fprint(p.out, printable(e.Text))
+		case agent.ToolStarted:
+			p.say("  %s %s", e.Tool, e.Arguments)
+		case agent.ToolProgress:
+			if e.Update.Total != nil {
+				p.say("  %s: step %v of %v", e.Tool, e.Update.Completed, *e.Update.Total)
+			}
+		case agent.ToolEnded:
+			p.say("  %s: %s", e.Tool, e.Result)
+		case agent.RunWaiting:
+			run = e.Run
+		case agent.RunFinished:
+			run = e.Run
+		case agent.RunFailed:
+			run = e.Run
+		}
 	}
+	return run, nil
 }
 
 func (p *person) endLine() {

@@ -1,0 +1,464 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/compose"
+	"github.com/cloudwego/eino/schema"
+
+	"github.com/parley-go/parley/agent"
+	"github.com/parley-go/parley/checkpoint/memstore"
+	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/scripted"
+	"github.com/parley-go/parley/interrupt"
+)
+
+var releaseIt = agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("release it")}, Facilities: everything}
+
+// line is an event as a screen could show it, without a type of eino's.
+func line(e agent.Event) string {
+	switch e := e.(type) {
+	case agent.RunGoing:
+		return "<going>"
+	case agent.ModelText:
+		return e.Text
+	case agent.ToolStarted:
+		return "<started " + e.Call + " " + e.Tool + e.Arguments + ">"
+	case agent.ToolProgress:
+		return fmt.Sprintf("<%s at %v>", e.Tool, e.Update.Completed)
+	case agent.ToolText:
+		return "<piece " + e.Text + ">"
+	case agent.ToolEnded:
+		return "<ended " + e.Call + " " + e.Result + ">"
+	case agent.Asked:
+		return "<asked " + e.Question.Call + ">"
+	case agent.RunWaiting:
+		return "<waiting>"
+	case agent.RunFinished:
+		return "<finished " + e.Message + ">"
+	case agent.RunFailed:
+		return "<failed " + e.Message + ">"
+	}
+	return fmt.Sprintf("<%T>", e)
+}
+
+// seen is all that a screen shows of the events, and the error at their end.
+func seen(t *testing.T, events agent.Events) (lines []string, run *agent.Run, err error) {
+	t.Helper()
+	for event, failed := range events {
+		if err != nil {
+			t.Fatalf("after the error %v comes %v", err, event)
+		}
+		if err = failed; err != nil {
+			if event != nil {
+				t.Errorf("an event beside the error: %v", event)
+			}
+			continue
+		}
+		lines = append(lines, line(event))
+		switch e := event.(type) {
+		case agent.RunWaiting:
+			run = e.Run
+		case agent.RunFinished:
+			run = e.Run
+		case agent.RunFailed:
+			run = e.Run
+		default:
+			if run != nil {
+				t.Errorf("after where the run stands comes %v", line(event))
+			}
+		}
+	}
+	return lines, run, err
+}
+
+func wantSeen(t *testing.T, lines []string, want string) {
+	t.Helper()
+	if have := strings.Join(lines, ""); have != want {
+		t.Errorf("have %s\nwant %s", have, want)
+	}
+}
+
+// announced is an answer that says what its calls are for.
+func announced(text string, calls ...scripted.Call) *schema.Message {
+	answer := scripted.Do(calls...)
+	answer.Content = text
+	return answer
+}
+
+// R25: events tell a screen all that it needs, in the order in which it happens: a question comes
+// after its commit, and where the run stands at the end.
+func TestEvents(t *testing.T) {
+	for _, streaming := range []bool{false, true} {
+		var effects atomic.Int64
+		w := open(t, memstore.New(), worldOptions{
+			tools: []*gate.Tool{deploy(&effects, nil)}, streaming: streaming,
+			model: after(announced("It goes out now. ", call("a", "deploy", deployInput{"a"}))),
+		})
+		lines, run, err := seen(t, w.agent.Start(t.Context(), releaseIt))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantSeen(t, lines, `<going>It goes out now. <started a deploy{"service":"a"}><asked a><waiting>`)
+		lines, _, err = seen(t, w.agent.Resume(t.Context(), agent.Resume{
+			Scope: "ann", Run: run.ID, Answers: []agent.Answer{to(run.Questions[0], allow)}, Facilities: everything,
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantSeen(t, lines, `<going><ended a deployed a>[deployed a]<finished [deployed a]>`)
+		lines, _, err = seen(t, w.agent.Resume(t.Context(), agent.Resume{Scope: "ann", Run: run.ID}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantSeen(t, lines, `<finished [deployed a]>`)
+	}
+}
+
+// R25: when the loop is told where the run stands, that is committed: the loop itself can go on with
+// it.
+func TestResumedInTheLoop(t *testing.T) {
+	var effects atomic.Int64
+	w := open(t, memstore.New(), worldOptions{
+		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
+	})
+	for event, err := range w.agent.Start(t.Context(), releaseIt) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if asked, ok := event.(agent.Asked); ok {
+			page, err := w.agent.Runs(t.Context(), gate.RunQuery{Scope: "ann"})
+			if err != nil || len(page.Runs) != 1 {
+				t.Fatalf("have %+v, %v", page, err)
+			}
+			wantFinished(t, w.resume(page.Runs[0].ID, to(asked.Question, allow)), "[deployed a]")
+		}
+	}
+	if effects.Load() != 1 {
+		t.Errorf("%d effects", effects.Load())
+	}
+}
+
+// Nothing happens before the range, and a second one runs nothing.
+func TestRangedOnce(t *testing.T) {
+	var effects atomic.Int64
+	m := after(scripted.Do(call("a", "deploy", deployInput{"a"})))
+	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: m})
+	count := func() int {
+		t.Helper()
+		page, err := w.agent.Runs(t.Context(), gate.RunQuery{Scope: "ann"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(page.Runs)
+	}
+	events := w.agent.Start(t.Context(), releaseIt)
+	if n := count(); n != 0 || m.Asked() != 0 {
+		t.Fatalf("before the range there are %d runs, and the model was asked %d times", n, m.Asked())
+	}
+	if _, err := events.Run(); err != nil {
+		t.Fatal(err)
+	}
+	lines, run, err := seen(t, events)
+	wantCode(t, "a second range", err, agent.ErrRanged)
+	if len(lines) != 0 || run != nil || count() != 1 || m.Asked() != 1 {
+		t.Errorf("the second range: %v, %+v; %d runs, the model was asked %d times", lines, run, count(), m.Asked())
+	}
+}
+
+// An error is the last pair, and where the run stands comes before it.
+func TestErrorIsTheLastPair(t *testing.T) {
+	down := errors.New("down")
+	fails := true
+	m := scripted.Func(func([]*schema.Message) (*schema.Message, error) {
+		if fails {
+			return nil, down
+		}
+		return scripted.Say("done"), nil
+	})
+	w := open(t, memstore.New(), worldOptions{model: m})
+	lines, run, err := seen(t, w.agent.Start(t.Context(), releaseIt))
+	wantCode(t, "the model", err, down)
+	wantSeen(t, lines, "<going><waiting>")
+	fails = false
+	wantFinished(t, w.resume(run.ID), "done")
+
+	lines, run, err = seen(t, w.agent.Resume(t.Context(), agent.Resume{Scope: "bob", Run: run.ID}))
+	wantCode(t, "another scope", err, gate.ErrInvalidContinuation)
+	if len(lines) != 0 || run != nil {
+		t.Errorf("have %v, %+v", lines, run)
+	}
+}
+
+// R35: a loop that stands still holds up neither the model nor a tool, and misses nothing.
+func TestSlowLoop(t *testing.T) {
+	ended := make(chan struct{})
+	tool := gate.NewTool("t", func(ctx context.Context, _ struct{}) (string, error) {
+		defer close(ended)
+		return "done", interrupt.Progress(ctx, interrupt.Update{Completed: 1})
+	}, nil)
+	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{tool}, model: after(announced("Now. ", call("a", "t", struct{}{})))})
+	var lines []string
+	for event, err := range w.agent.Start(t.Context(), releaseIt) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-ended // at the first event already
+		lines = append(lines, line(event))
+	}
+	wantSeen(t, lines, `<going>Now. <started a t{}><t at 1><ended a done>[done]<finished [done]>`)
+}
+
+// patient is a tool that works until its context ends, once it has closed atWork; without that
+// channel it is done at once. It counts those that are at work.
+func patient(working *atomic.Int64, atWork chan struct{}) *gate.Tool {
+	return gate.NewTool("patient", func(ctx context.Context, _ struct{}) (string, error) {
+		working.Add(1)
+		defer working.Add(-1)
+		if atWork == nil {
+			return "done", nil
+		}
+		close(atWork)
+		<-ctx.Done()
+		return "", ctx.Err()
+	}, &gate.ToolOptions{Replay: gate.Repeatable})
+}
+
+// R23, R25: whoever leaves the loop, at whatever event, leaves no tool at work and no claim: another
+// process goes on with the run at once, and nothing has its effect twice.
+func TestLoopIsLeft(t *testing.T) {
+	for _, streaming := range []bool{false, true} {
+		all := 4 // events, and then both tools are at work; the text has two pieces where it streams
+		if streaming {
+			all = 5
+		}
+		for n := 1; n <= all; n++ {
+			var effects, working atomic.Int64
+			store := memstore.New()
+			m := after(announced("Two things.", call("a", "deploy", deployInput{"a"}), call("p", "patient", struct{}{})))
+			first := open(t, store, worldOptions{
+				tools: []*gate.Tool{deploy(&effects, nil), patient(&working, make(chan struct{}))}, model: m, streaming: streaming,
+			})
+			var going agent.RunGoing
+			var lines []string
+			for event, err := range first.agent.Start(t.Context(), releaseIt) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if is, ok := event.(agent.RunGoing); ok {
+					going = is
+				}
+				if lines = append(lines, line(event)); len(lines) == n {
+					break
+				}
+			}
+			if working.Load() != 0 {
+				t.Fatalf("left after %v: %d tools are at work", lines, working.Load())
+			}
+			second := open(t, store, worldOptions{
+				tools: []*gate.Tool{deploy(&effects, nil), patient(&working, nil)}, model: m, streaming: streaming,
+			})
+			run := second.resume(going.ID)
+			wantWaiting(t, run, "a")
+			wantFinished(t, second.resume(run.ID, to(run.Questions[0], allow)), "[deployed a][done]")
+			if effects.Load() != 1 || m.Asked() > 3 {
+				t.Errorf("left after %v: %d effects, the model was asked %d times", lines, effects.Load(), m.Asked())
+			}
+		}
+	}
+}
+
+// A loop that panics, or whose goroutine ends, is left like any other.
+func TestLoopDies(t *testing.T) {
+	for name, die := range map[string]func(){
+		"panic": func() { panic("the screen broke") }, "end of the goroutine": runtime.Goexit,
+	} {
+		var effects, working atomic.Int64
+		atWork := make(chan struct{})
+		w := open(t, memstore.New(), worldOptions{
+			tools: []*gate.Tool{deploy(&effects, nil), patient(&working, atWork)},
+			model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("p", "patient", struct{}{}))),
+		})
+		var going agent.RunGoing
+		left := make(chan any)
+		go func() {
+			defer close(left)
+			defer func() { left <- recover() }()
+			for event := range w.agent.Start(t.Context(), releaseIt) {
+				if is, ok := event.(agent.RunGoing); ok {
+					going = is
+				}
+				if started, ok := event.(agent.ToolStarted); ok && started.Tool == "patient" {
+					<-atWork
+					die()
+				}
+			}
+		}()
+		<-left
+		seen, err := w.agent.Inspect(t.Context(), "ann", going.ID)
+		if err != nil || seen.Status != agent.Waiting || working.Load() != 0 {
+			t.Errorf("%s: have %+v, %v; %d tools are at work", name, seen, err, working.Load())
+		}
+	}
+}
+
+// Events of calls that run at the same time are mixed, and those of one call are in their order.
+func TestEventsOfParallelCalls(t *testing.T) {
+	both := make(chan struct{}, 2)
+	tool := gate.NewTool("t", func(ctx context.Context, in deployInput) (string, error) {
+		both <- struct{}{}
+		for len(both) < 2 { // both are at work
+			runtime.Gosched()
+		}
+		return in.Service, interrupt.Progress(ctx, interrupt.Update{Completed: 1})
+	}, nil)
+	w := open(t, memstore.New(), worldOptions{
+		tools: []*gate.Tool{tool}, model: after(scripted.Do(call("a", "t", deployInput{"a"}), call("b", "t", deployInput{"b"}))),
+	})
+	order, starts := map[string]string{}, map[string]bool{}
+	var lines []string
+	for event, err := range w.agent.Start(t.Context(), releaseIt) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, line(event))
+		switch e := event.(type) {
+		case agent.ToolStarted:
+			order[e.Call] += "started "
+			starts[e.StartID] = true
+		case agent.ToolProgress:
+			order[e.Call] += "progress "
+		case agent.ToolEnded:
+			order[e.Call] += "ended"
+		}
+	}
+	for _, id := range []string{"a", "b"} {
+		if order[id] != "started progress ended" {
+			t.Errorf("call %q: %s", id, order[id])
+		}
+	}
+	firstEnd := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "<ended") })
+	lastStart := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "<started b") })
+	if lastStart > firstEnd || len(starts) != 2 {
+		t.Errorf("have %v, start ids %v", lines, starts)
+	}
+}
+
+// Questions, and problems, stand in the order of the model's calls, those of the agent at the top
+// first, whatever the calls' ids are, and also in the process that goes on.
+func TestOrderOfTheModel(t *testing.T) {
+	var effects atomic.Int64
+	store := memstore.New()
+	process := func(revision string) *world {
+		pay := deploy(&effects, &gate.ToolOptions{Revision: revision})
+		inner := func(name string) agent.Build {
+			m := agent.Model(after(scripted.Do(call("z", "deploy", deployInput{name + "z"}), call("b", "deploy", deployInput{name + "b"}))))
+			return chat(name, m, compose.ToolsNodeConfig{Tools: []tool.BaseTool{agent.Tool(pay)}})
+		}
+		request := map[string]string{"request": "go"}
+		calls := []scripted.Call{call("9", "y", request)}
+		for _, id := range []string{"m", "10", "2", "a"} {
+			calls = append(calls, call(id, "deploy", deployInput{id}))
+		}
+		calls = append(calls, call("1", "x", request))
+		faces := []tool.BaseTool{mustAgentTool(t, inner("x")), mustAgentTool(t, inner("y")), agent.Tool(pay)}
+		return open(t, store, worldOptions{tools: []*gate.Tool{pay}, plain: faces, model: after(scripted.Do(calls...))})
+	}
+	services := func(questions []agent.Question) (all []string) {
+		for _, q := range questions {
+			all = append(all, string(q.Prompt.Arguments))
+		}
+		return all
+	}
+	want := []string{
+		`{"service":"m"}`, `{"service":"10"}`, `{"service":"2"}`, `{"service":"a"}`,
+		`{"service":"yz"}`, `{"service":"yb"}`, `{"service":"xz"}`, `{"service":"xb"}`,
+	}
+	run := process("1").start()
+	if have := services(run.Questions); !slices.Equal(have, want) {
+		t.Errorf("started: %v", have)
+	}
+	w := process("1")
+	seen, err := w.agent.Inspect(t.Context(), "ann", run.ID)
+	if err != nil || !slices.Equal(services(seen.Questions), want) {
+		t.Errorf("inspected: %v, %v", services(seen.Questions), err)
+	}
+	run = w.resume(run.ID, to(run.Questions[1], allow))
+	want = slices.Delete(want, 1, 2)
+	if have := services(run.Questions); !slices.Equal(have, want) {
+		t.Errorf("resumed: %v", have)
+	}
+	run = process("2").resume(run.ID)
+	var have []string
+	for _, p := range run.Problems {
+		wantCode(t, p.Call, p.Err, gate.ErrRevisionChanged)
+		have = append(have, strings.Join(append(slices.Clone(p.Agents), p.Call), " "))
+	}
+	if !slices.Equal(have, []string{"release m", "release 2", "release a", "release y z", "release y b", "release x z", "release x b"}) {
+		t.Errorf("problems: %v", have)
+	}
+}
+
+// Text that announces calls comes before they start, in every turn and with agents in tools, which
+// start and end like other tools; the pieces of one answer can be told from those of another.
+func TestTextComesBeforeItsCalls(t *testing.T) {
+	for _, streaming := range []bool{false, true} {
+		looks := gate.NewTool("look", func(context.Context, struct{}) (string, error) { return "seen", nil }, &gate.ToolOptions{NeverAsks: true})
+		steps := func(name string, tool string, arguments any) *scripted.Model {
+			return scripted.Func(func(input []*schema.Message) (*schema.Message, error) {
+				n := strings.Count(results(input), "[")
+				if n == 3 {
+					return scripted.Say(name + " is done"), nil
+				}
+				return announced(fmt.Sprintf("%s turn %d", name, n), call("c", tool, arguments)), nil
+			})
+		}
+		expert := chat("expert", agent.Model(steps("expert", "look", struct{}{})), compose.ToolsNodeConfig{Tools: []tool.BaseTool{agent.Tool(looks)}})
+		w := open(t, memstore.New(), worldOptions{
+			tools: []*gate.Tool{looks}, plain: []tool.BaseTool{mustAgentTool(t, expert)}, streaming: streaming,
+			model: steps("top", "expert", map[string]string{"request": "go"}),
+		})
+		text, turns := map[string]string{}, map[string]string{} // of the turn that an agent is in
+		var stack, all []string
+		started := 0
+		for event, err := range w.agent.Start(t.Context(), releaseIt) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch e := event.(type) {
+			case agent.ModelText:
+				agents := strings.Join(e.Agents, "/")
+				if turns[agents] != e.Turn {
+					text[agents], turns[agents] = "", e.Turn
+					all = append(all, e.Turn)
+				}
+				text[agents] += e.Text
+			case agent.ToolStarted:
+				agents := strings.Join(e.Agents, "/")
+				if !strings.Contains(text[agents], " turn ") {
+					t.Errorf("streaming=%v: %q of %s starts after the text %q", streaming, e.Tool, agents, text[agents])
+				}
+				delete(text, agents)
+				stack = append(stack, e.StartID)
+				started++
+			case agent.ToolEnded:
+				if len(stack) == 0 || stack[len(stack)-1] != e.StartID {
+					t.Fatalf("%q ended, and started are %v", e.StartID, stack)
+				}
+				stack = stack[:len(stack)-1]
+			}
+		}
+		slices.Sort(all)
+		if started != 12 || len(stack) > 0 || len(all) != 16 || len(slices.Compact(all)) != 16 {
+			t.Errorf("streaming=%v: %d calls, without an end %v, turns %v", streaming, started, stack, all)
+		}
+	}
+}
