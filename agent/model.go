@@ -10,11 +10,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strconv"
 
 	"github.com/cloudwego/eino/components"
 	"github.com/cloudwego/eino/components/model"
 	"github.com/cloudwego/eino/schema"
+
+	"github.com/parley-go/parley/gate"
 )
 
 // Model wraps the model of an agent that runs under the gate. In a run it refuses answers whose
@@ -176,6 +179,11 @@ func (t turn) keep(ctx context.Context, answer *schema.Message) error {
 
 // pump passes the pieces on and keeps the whole.
 func (t turn) pump(ctx context.Context, source *schema.StreamReader[*schema.Message], to *writer[*schema.Message]) {
+	defer func() {
+		if value := recover(); value != nil { // a stream runs its model's code; nobody else is above it here
+			to.Send(nil, &gate.PanicError{Value: value, Stack: debug.Stack()})
+		}
+	}()
 	var pieces []*schema.Message
 	for {
 		piece, err := source.Recv()
