@@ -28,6 +28,7 @@ type going struct {
 	begun      []*schema.Message // what Start was given; nil where the run is resumed
 	caller     context.Context   // ends when the caller's does; eino's own does not
 	tell       func(Event)
+	cancelled  bool // the run is being cancelled: what waits is told, and nothing else happens
 
 	mu      sync.Mutex          // guards what follows
 	answers map[string]Answer   // by start ID

@@ -50,9 +50,12 @@ func (r *recorder) Generate(ctx context.Context, input []*schema.Message, opts .
 		return r.model.Generate(ctx, input, opts...)
 	}
 	t, kept, err := g.takeTurn(ctx, input)
-	if kept != nil || err != nil {
+	if err != nil {
+		return nil, err
+	}
+	if kept != nil {
 		t.tell(kept)
-		return kept, err
+		return kept, nil
 	}
 	caller, cancel := g.callerContext(ctx)
 	defer cancel()
@@ -114,6 +117,9 @@ func (t turn) tell(answer *schema.Message) {
 
 // takeTurn names the turn, and returns what is kept of it.
 func (g *going) takeTurn(ctx context.Context, input []*schema.Message) (turn, *schema.Message, error) {
+	if g.cancelled {
+		return turn{}, nil, errCancelled
+	}
 	agents, path, _ := place(ctx)
 	t := turn{going: g, agents: agents, path: path, n: g.turnsOf(path) + 1}
 	t.name = "model\x00" + path + "\x00" + strconv.Itoa(t.n) + "\x00" + conversation(input)
