@@ -79,6 +79,7 @@ var house = map[string]place{
 	"examples/terminal":        {floor: 5, outside: []string{anything}},
 	"bridge/mcp":               {floor: 4, outside: []string{mcpSDK}},
 	"bridge/acp":               {floor: 4, outside: []string{acpSDK}},
+	"bridge/acp/acpagent":      {floor: 4, beside: []string{"agent", "bridge/acp"}, outside: []string{acpSDK, eino}},
 	"examples/mcp-server":      {floor: 5, outside: []string{mcpSDK}},
 	"examples/mcp-conformance": {floor: 5, outside: []string{mcpSDK}},
 }

@@ -94,23 +94,17 @@ func (a *asking) one(ctx context.Context, q gate.Question) (json.RawMessage, err
 			return nil, a.unanswered("the client cannot be asked: " + err.Error())
 		}
 		result, err := a.put(ctx, w)
-		var refused *acp.RequestError
-		switch {
-		case err == nil:
-		case !errors.As(err, &refused):
-			return nil, err
-		case refused.Code == codeCancelled: // some clients say so instead of the outcome
-			return interrupt.Cancel(q.ID), nil
-		case w.method == acp.ClientMethodElicitationCreate && (refused.Code == codeNoMethod || refused.Code == codeInvalidParams):
-			// It declared what it does not know. From now on it is asked otherwise, or not at all.
-			a.turn.bridge.without(q.Type)
-			a.turn.bridge.opts.Logger.WarnContext(ctx, "a client refused a mode of elicitation that it declared", "type", q.Type, "number", refused.Code)
-			continue
-		default:
-			// What it says of that can hold what the person typed, and stays with the host.
-			a.turn.bridge.opts.Logger.WarnContext(ctx, "a client did not answer a question", "tool", a.prompt.Tool, "err", canon.Clip(refused.Message, 200),
-				"number", refused.Code)
+		if refused, ok := errors.AsType[*acp.RequestError](err); ok {
+			switch {
+			case refused.Code == codeCancelled: // some clients say so instead of the outcome
+				return interrupt.Cancel(q.ID), nil
+			case a.unknown(ctx, w, q, refused):
+				continue
+			}
 			return nil, a.unanswered("the client did not bring an answer from anybody")
+		}
+		if err != nil {
+			return nil, err
 		}
 		payload, err := w.read(result)
 		if err == nil {
@@ -118,11 +112,24 @@ func (a *asking) one(ctx context.Context, q gate.Question) (json.RawMessage, err
 			return payload, nil
 		}
 		if !a.again(q.ID, err.Error()) {
-			return nil, &gate.Error{
-				Code: gate.ErrInvalidAnswer, Message: "the client's answers are none", StillOpen: true, Question: q.ID, Interaction: a.prompt.Interaction,
-			}
+			e := &gate.Error{Code: gate.ErrInvalidAnswer, Message: "the client's answers are none", StillOpen: true}
+			e.Question, e.Interaction = q.ID, a.prompt.Interaction
+			return nil, e
 		}
 	}
+}
+
+// unknown reports whether the client refused what it declared: from now on it is asked otherwise, or
+// not at all. What it says of that can hold what the person typed, and stays with the host.
+func (a *asking) unknown(ctx context.Context, w wireQuestion, q gate.Question, refused *acp.RequestError) bool {
+	log := a.turn.bridge.opts.Logger.With("tool", a.prompt.Tool, "type", q.Type, "number", refused.Code)
+	if w.method == acp.ClientMethodElicitationCreate && (refused.Code == codeNoMethod || refused.Code == codeInvalidParams) {
+		log.WarnContext(ctx, "a client refused a mode of elicitation that it declared")
+		a.turn.bridge.without(q.Type)
+		return true
+	}
+	log.WarnContext(ctx, "a client did not answer a question", "err", canon.Clip(refused.Message, 200))
+	return false
 }
 
 // again reports whether the question is asked once more.

@@ -35,7 +35,6 @@ type Bridge struct {
 	connected chan struct{} // closed when the fields up to the blank line are set
 	peer      peer
 	out       *outbound
-	local     bool
 
 	mu       sync.Mutex // guards what follows
 	used     bool       // Connect was called
@@ -96,7 +95,7 @@ func (b *Bridge) Connect(agent acp.Agent, out io.Writer, in io.Reader) (*acp.Age
 	if used {
 		return nil, errors.New("connect: the bridge is closed, or has a connection")
 	}
-	b.local, b.out = local, newOutbound(out)
+	b.out = newOutbound(out)
 	conn := acp.NewAgentSideConnection(&served{agent, b}, b.out, &inbound{bridge: b, source: newLines(in)})
 	conn.SetLogger(b.opts.Logger)
 	b.peer = conn

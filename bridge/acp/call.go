@@ -20,6 +20,13 @@ type Call struct {
 	Arguments json.RawMessage // a JSON object; nil: one without members
 }
 
+func (c Call) arguments() json.RawMessage {
+	if c.Arguments == nil {
+		return json.RawMessage("{}")
+	}
+	return c.Arguments
+}
+
 // CallTool makes a call and shows it in the editor: what it asks is put to the person, and it
 // returns the tool's result. Any other end is a [*gate.Error], and the turn goes on, unless
 // [Turn.Cancelled]. The code is unavailable where the connection or the bridge is gone, or ctx has
@@ -55,18 +62,19 @@ func (t *Turn) converse(ctx context.Context, shown *ShownCall) (json.RawMessage,
 	// What is being recorded is not broken off. The handler is told, by Over.
 	recording := context.WithoutCancel(ctx)
 	request := gate.Call{
-		Tool: shown.call.Tool, Arguments: shown.call.Arguments, Session: string(t.sessionID), StartID: startID(t.sessionID, shown.call.ID), Over: over.Done(),
+		Tool: shown.call.Tool, Arguments: shown.call.arguments(), Session: string(t.sessionID), Over: over.Done(),
+		StartID: startID(t.sessionID, shown.call.ID),
 	}
 	var asked *gate.Prompt
 	for {
 		if request.Answers == nil && over.Err() != nil {
 			return nil, t.stopped(ctx)
 		}
-		g, err := t.grant(recording, request.Tool)
-		if err != nil {
+		var err error
+		if request.Scope, err = t.bridge.scope(recording, t.sessionID, request.Tool); err != nil {
 			return nil, err
 		}
-		request.Scope, request.Facilities = g.Scope, t.bridge.Facilities()
+		request.Facilities = t.Facilities()
 		outcome, err := t.bridge.face.Invoke(shown.Answered(recording), request)
 		prompt, refused := outcome.Prompt, error(nil)
 		var e *gate.Error
@@ -86,7 +94,7 @@ func (t *Turn) converse(ctx context.Context, shown *ShownCall) (json.RawMessage,
 			return nil, err
 		}
 		request.Token = prompt.Token
-		if request.Answers, err = shown.Ask(ctx, g.Scope, prompt, refused); err != nil {
+		if request.Answers, err = shown.Ask(ctx, request.Scope, prompt, refused); err != nil {
 			return nil, err
 		}
 	}

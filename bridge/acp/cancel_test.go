@@ -39,8 +39,8 @@ func (e *editor) wantQuiet() {
 	}
 }
 
-// However the client cancels, the turn ends with cancelled, the question is recorded so, the tool is
-// told with a cancelled context, and the request is withdrawn.
+// However the client cancels, the turn ends with cancelled, the question is recorded so, the tool
+// is told with a cancelled context, and the request is withdrawn.
 func TestCancel(t *testing.T) {
 	for name, cancel := range map[string]func(e *editor, prompt string, q message) (response string){
 		"session/cancel":   func(e *editor, _ string, _ message) string { e.write(cancelLine); return "" },

@@ -12,10 +12,11 @@
 //
 //	func (a *myAgent) Prompt(ctx context.Context, p acp.PromptRequest) (acp.PromptResponse, error) {
 //		turn := acpbridge.TurnOf(ctx)
-//		result, err := turn.CallTool(ctx, acpbridge.Call{ID: "call_1", Tool: "deploy", Arguments: args})
-//		// err is a *gate.Error: tell the model. The turn goes on.
+//		call := acpbridge.Call{ID: "call_1", Tool: "deploy", Arguments: args}
+//		result, err := turn.CallTool(ctx, call)
+//		// an err is a *gate.Error, and for the model: the turn goes on
 //		err = turn.Say("Deployed.")
-//		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
+//		return acp.PromptResponse{StopReason: stop}, nil
 //	}
 //
 // An agent of package agent does not call tools itself: package acpagent runs it in a turn.
@@ -27,9 +28,9 @@
 //
 //   - A permission is session/request_permission, always, with all that it is about: title, kind,
 //     content, locations and the arguments that will run. Its options are one for each kind.
-//   - A selection, a form and a URL are elicitation/create, where the client declares the mode. Where
-//     it does not they are confirmation_required, unless Options.Fallback allows them to be asked as
-//     a permission; see [Fallbacks].
+//   - A selection, a form and a URL are elicitation/create, where the client declares the mode.
+//     Where it does not they are confirmation_required, unless Options.Fallback allows them to be
+//     asked as a permission; see [Fallbacks].
 //
 // A rejection and a decline end the call, not the turn. One question of a session is asked at a
 // time, the others wait in line, each with its own deadline.
@@ -47,8 +48,8 @@
 //
 // # Who answers
 //
-// Options.Authorize decides as whom the client is served, for every round. Without it what comes over
-// the process's own standard input and output is served as "local", and nothing else is.
+// Options.Authorize decides as whom the client is served, for every round. Without it what comes
+// over the process's own standard input and output is served as "local", and nothing else is.
 // Tokens never leave the process.
 //
 // # What the SDK does not do

@@ -82,7 +82,8 @@ func (s subject) choices(asked *interrupt.UserSelectionInterrupt) string {
 	return b.String()
 }
 
-// form is a form as ACP takes it: integers have the bounds of int64 there, and secrets are for URLs.
+// form is a form as ACP takes it: integers have the bounds of int64 there, and secrets are for
+// URLs.
 func (s subject) form(q gate.Question, asked *interrupt.FormInterrupt, reason string) (wireQuestion, error) {
 	fields, err := asked.Fields()
 	if err != nil {

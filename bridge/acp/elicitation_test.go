@@ -23,7 +23,8 @@ const ticketSchema = `{"type":"object","properties":{
 	"tags":{"type":"array","maxItems":2,"items":{"type":"string","enum":["a","b","c"]}}
 },"required":["name","sure"]}`
 
-// Each kind is an elicitation with its scope, where the client declares the mode; numbers are exact.
+// Each kind is an elicitation with its scope, where the client declares the mode; numbers are
+// exact.
 func TestElicitation(t *testing.T) {
 	for _, tc := range []struct {
 		tool   *gate.Tool
@@ -188,8 +189,8 @@ func TestRefusedMode(t *testing.T) {
 	}
 }
 
-// Where the host allows it, questions are asked as permissions, whose answers are what they say, and
-// the handler can find out.
+// Where the host allows it, questions are asked as permissions, whose answers are what they say,
+// and the handler can find out.
 func TestFallback(t *testing.T) {
 	opts := &acpbridge.Options{Fallback: acpbridge.Fallbacks{Selection: true, Form: true, URL: true}}
 	told := func(tool string, q interrupt.Interrupt, result func(q interrupt.Interrupt) any) *gate.Tool {

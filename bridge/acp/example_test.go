@@ -14,8 +14,8 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// A tool that asks before it deploys, behind an agent whose only answer is to call it, and an editor
-// whose person says yes.
+// A tool that asks before it deploys, behind an agent whose only answer is to call it, and an
+// editor whose person says yes.
 func Example() {
 	type Input struct {
 		Service string `json:"service"`

@@ -37,9 +37,11 @@ func (b *Bridge) without(kind string) {
 	}
 }
 
-// Facilities are the ways in which the client can be asked (R13), for a host that makes calls of the
-// gate itself. They are known when the client has initialized the connection.
-func (b *Bridge) Facilities() []interrupt.Facility {
+// Facilities are the ways in which the turn's client can be asked (R13), for a host that makes
+// calls of the gate itself.
+func (t *Turn) Facilities() []interrupt.Facility { return t.bridge.facilities() }
+
+func (b *Bridge) facilities() []interrupt.Facility {
 	can := b.capabilities()
 	all := []interrupt.Facility{interrupt.FacilityPermission}
 	if can.form || b.opts.Fallback.Selection {

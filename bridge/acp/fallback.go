@@ -32,7 +32,7 @@ func (s subject) asPermission(
 	if view.Title != "" {
 		title = view.Title
 	}
-	options = append(options, acp.PermissionOption{OptionId: skip, Kind: acp.PermissionOptionKindRejectOnce, Name: "Skip"})
+	options = append(options, option(skip, acp.PermissionOptionKindRejectOnce, "Skip"))
 	call := acp.ToolCallUpdate{Title: &title, Kind: &view.Kind, Content: view.Content}
 	w, err := s.request(q, call, options, reason, func(option string) json.RawMessage {
 		if option == skip {
@@ -45,7 +45,7 @@ func (s subject) asPermission(
 }
 
 func allowOnce(id, name string) acp.PermissionOption {
-	return acp.PermissionOption{OptionId: acp.PermissionOptionId(id), Kind: acp.PermissionOptionKindAllowOnce, Name: name}
+	return option(id, acp.PermissionOptionKindAllowOnce, name)
 }
 
 func textContent(text string) []acp.ToolCallContent {
@@ -55,12 +55,12 @@ func textContent(text string) []acp.ToolCallContent {
 func (s subject) selectionAsPermission(q gate.Question, asked *interrupt.UserSelectionInterrupt, reason string) (wireQuestion, error) {
 	var options []acp.PermissionOption
 	for i, o := range asked.Options {
-		option := allowOnce(strconv.Itoa(i), choiceName(o))
+		one := allowOnce(strconv.Itoa(i), choiceName(o))
 		if o.IsRecommended {
-			options = slices.Insert(options, 0, option)
+			options = slices.Insert(options, 0, one)
 			continue
 		}
-		options = append(options, option)
+		options = append(options, one)
 	}
 	view := View{Kind: acp.ToolKindOther, Content: textContent(s.choices(asked))}
 	return s.asPermission(q, view, options, reason, func(option string) json.RawMessage {

@@ -118,8 +118,8 @@ func (a *anAgent) LoadSession(context.Context, acp.LoadSessionRequest) (acp.Load
 	return acp.LoadSessionResponse{}, nil
 }
 
-// caller is an agent whose prompts are calls: the text is the tool's name, which is the call's ID as
-// well, and its arguments, if any, after a space. ended is told what came of each.
+// caller is an agent whose prompts are calls: the text is the tool's name, which is the call's ID
+// as well, and its arguments, if any, after a space. ended is told what came of each.
 func caller(ended func(result string, err error)) *anAgent {
 	return &anAgent{prompt: func(ctx context.Context, turn *acpbridge.Turn, text string) error {
 		tool, arguments, _ := strings.Cut(text, " ")
@@ -303,7 +303,8 @@ func (e *editor) next() message {
 	return message{}
 }
 
-// asked is the next request of the agent. Notifications before it are passed over, and kept in seen.
+// asked is the next request of the agent. Notifications before it are passed over, and kept in
+// seen.
 func (e *editor) asked(method string, seen ...*[]message) message {
 	e.t.Helper()
 	for {

@@ -18,8 +18,8 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// atOnce is an agent that makes n calls of deploy at once, the service of each being its number. What
-// came of them is in ended.
+// atOnce is an agent that makes n calls of deploy at once, the service of each being its number.
+// What came of them is in ended.
 func atOnce(n int, ended func(i int, err error)) *anAgent {
 	return &anAgent{prompt: func(ctx context.Context, turn *acpbridge.Turn, _ string) error {
 		var calls sync.WaitGroup

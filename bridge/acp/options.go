@@ -31,8 +31,9 @@ type Options struct {
 	// inbox, by an operator. They are stored, and the same call in a later turn goes on once they
 	// are answered. Default: they end with confirmation_required.
 	OutOfBand bool
-	// MaxOpen is how many questions of one session the client is asked at a time; the others wait in
-	// line. Many editors have room for one. Two of one call are never asked at a time. Default: 1.
+	// MaxOpen is how many questions of one session the client is asked at a time; the others wait
+	// in line. Many editors have room for one. Two of one call are never asked at a time. Default:
+	// 1.
 	MaxOpen int
 	// MaxWire is how many bytes a message that asks may have (R34). Default: 1 MiB.
 	MaxWire int
@@ -73,7 +74,7 @@ type Fallbacks struct {
 // A Request is what a host decides on.
 type Request struct {
 	Session acp.SessionId
-	Tool    string
+	Tool    string // empty where it is of no call
 	// Client is how the client names itself, and may be nil. It chooses that itself.
 	Client *acp.Implementation
 }

@@ -65,7 +65,8 @@ func renamed(p []byte) []byte {
 	const version = `{"jsonrpc":"2.0",`
 	rest, ok := bytes.CutPrefix(p, []byte(version))
 	head := len(version)
-	if id, after, found := bytes.Cut(rest, []byte(",")); ok && found && bytes.HasPrefix(id, []byte(`"id":`)) && isNumber(id[len(`"id":`):]) {
+	id, after, found := bytes.Cut(rest, []byte(","))
+	if number, is := bytes.CutPrefix(id, []byte(`"id":`)); found && is && isNumber(number) {
 		rest, head = after, head+len(id)+1
 	}
 	const method = `"method":"` + extension

@@ -3,7 +3,6 @@ package acpbridge
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -32,14 +31,14 @@ func (s subject) permission(q gate.Question, asked *interrupt.ToolPermissionInte
 				continue
 			}
 			if ids[kind] != "" {
-				return wireQuestion{}, &unfit{fmt.Sprintf("the permission has two options of kind %s, which clients do not tell apart", kind)}
+				return wireQuestion{}, &unfit{"the permission has two options of kind " + kind + ", which clients do not tell apart"}
 			}
 			ids[kind] = o.OptionID
 			name := o.Name
 			if q.Remember != nil && (kind == interrupt.PermissionAllowAlways || kind == interrupt.PermissionRejectAlways) {
 				name += " (" + elicit.Remembered(q.Remember) + ")"
 			}
-			options = append(options, acp.PermissionOption{OptionId: acp.PermissionOptionId(kind), Kind: acp.PermissionOptionKind(kind), Name: name})
+			options = append(options, option(kind, acp.PermissionOptionKind(kind), name))
 		}
 	}
 	title := asked.Title
@@ -48,6 +47,10 @@ func (s subject) permission(q gate.Question, asked *interrupt.ToolPermissionInte
 	}
 	call := acp.ToolCallUpdate{Title: &title, Kind: &s.view.Kind, Content: s.view.Content, Locations: s.view.Locations}
 	return s.request(q, call, options, reason, func(kind string) json.RawMessage { return answerFor("optionId", ids[kind]) })
+}
+
+func option(id string, kind acp.PermissionOptionKind, name string) acp.PermissionOption {
+	return acp.PermissionOption{OptionId: acp.PermissionOptionId(id), Kind: kind, Name: name}
 }
 
 // request is session/request_permission with all that it is about, since a client may not have seen

@@ -14,9 +14,9 @@ import (
 	"github.com/parley-go/parley/internal/elicit"
 )
 
-// A ShownCall is a tool call in the editor, from pending to its terminal status. [Turn.CallTool] does
-// all that it is for; it is for hosts that make their calls of the gate themselves, one goroutine at
-// a time.
+// A ShownCall is a tool call in the editor, from pending to its terminal status. [Turn.CallTool]
+// does all that it is for; it is for hosts that make their calls of the gate themselves, one
+// goroutine at a time.
 type ShownCall struct {
 	turn  *Turn
 	call  Call
@@ -24,28 +24,39 @@ type ShownCall struct {
 	asked *asking // the latest prompt
 }
 
-// Show shows a call that begins, or goes on in this turn: a tool_call that is pending. The error is
-// an *Error of the gate's: there is no such tool, or the arguments cannot be shown.
+// Show shows a call that begins, or goes on in this turn: a tool_call that is pending. The
+// arguments are shown as the gate would show them; those of a tool that is none of the gate's are
+// not.
 func (t *Turn) Show(c Call) (*ShownCall, error) {
-	if c.ID == "" || len(c.ID) > maxName || len(t.sessionID) > maxName {
-		return nil, &gate.Error{Code: gate.ErrInvalidArguments, Message: fmt.Sprintf("ids of sessions and tool calls have 1 to %d bytes", maxName)}
-	}
-	if c.Arguments == nil {
-		c.Arguments = json.RawMessage("{}")
-	}
-	title, arguments, err := t.bridge.gate.Shown(c.Tool, c.Arguments)
-	if err != nil {
+	if err := c.named(t.sessionID); err != nil {
 		return nil, err
 	}
-	s := &ShownCall{turn: t, call: c, view: t.bridge.view(c.Tool, arguments)}
-	about := subject{view: s.view, prompt: &gate.Prompt{Tool: c.Tool, Title: title}}
-	return s, s.update(acp.StartToolCall(c.ID, about.title(), acp.WithStartKind(s.view.Kind), acp.WithStartStatus(acp.ToolCallStatusPending),
-		acp.WithStartContent(s.view.Content), acp.WithStartRawInput(arguments), withLocations(s.view.Locations)))
+	s := &ShownCall{turn: t, call: c}
+	started, view := t.bridge.started(c)
+	s.view = view
+	return s, s.update(started)
 }
 
-// withLocations is not the SDK's option of that name, which writes into the raw input as well.
-func withLocations(l []acp.ToolCallLocation) acp.ToolCallStartOpt {
-	return func(tc *acp.SessionUpdateToolCall) { tc.Locations = l }
+// named checks the ids, which have room in every message.
+func (c Call) named(session acp.SessionId) error {
+	if c.ID == "" || len(c.ID) > maxName || len(session) > maxName {
+		message := fmt.Sprintf("ids of sessions and tool calls have 1 to %d bytes", maxName)
+		return &gate.Error{Code: gate.ErrInvalidArguments, Message: message}
+	}
+	return nil
+}
+
+// started is the update that shows a call as pending.
+func (b *Bridge) started(c Call) (acp.SessionUpdate, View) {
+	update := acp.SessionUpdateToolCall{ToolCallId: c.ID, Status: acp.ToolCallStatusPending}
+	about := subject{view: View{Kind: acp.ToolKindOther}, prompt: &gate.Prompt{Tool: c.Tool}}
+	if title, arguments, err := b.gate.Shown(c.Tool, c.arguments()); err == nil {
+		update.RawInput = arguments
+		about.view, about.prompt.Title = b.view(c.Tool, arguments), title
+	}
+	update.Title, update.Kind = about.title(), about.view.Kind
+	update.Content, update.Locations = about.view.Content, about.view.Locations
+	return acp.SessionUpdate{ToolCall: &update}, about.view
 }
 
 // update sends an update of the call. Where the connection is gone nobody is there to be told.
@@ -61,14 +72,14 @@ func (s *ShownCall) update(u acp.SessionUpdate) error {
 	return nil
 }
 
-// Ask puts a prompt of the call to the person, and returns the answers for its token. refused is the
-// gate's error for the answers of the Ask before, where that leaves the prompt open: the person is
-// told, and asked again, a few times.
+// Ask puts a prompt of the call to the person, and returns the answers for its token. refused is
+// the gate's error for the answers of the Ask before, where that leaves the prompt open: the person
+// is told, and asked again, a few times.
 //
 // Without answers and without an error there is no need of any: the prompt was answered by another
 // road. Come again with its token. Where the client or the person broke off the answers say so, and
-// [Turn.Cancelled] is true. Any other end is a [*gate.Error], and leaves the question open; its code
-// is unavailable where the connection or the bridge is gone or ctx has ended.
+// [Turn.Cancelled] is true. Any other end is a [*gate.Error], and leaves the question open; its
+// code is unavailable where the connection or the bridge is gone or ctx has ended.
 func (s *ShownCall) Ask(ctx context.Context, scope string, p *gate.Prompt, refused error) (gate.Answers, error) {
 	leave, err := s.turn.enter()
 	if err != nil {
@@ -160,8 +171,9 @@ func (s *ShownCall) completed(next *gate.Prompt) {
 			continue
 		}
 		params := map[string]string{"elicitationId": q.ID}
-		if err := s.turn.bridge.peer.NotifyExtension(context.Background(), extension+acp.ClientMethodElicitationComplete, params); err != nil {
-			s.turn.bridge.opts.Logger.Debug("a completed elicitation was not told", "tool", s.call.Tool, "err", err)
+		b := s.turn.bridge
+		if err := b.peer.NotifyExtension(context.Background(), extension+acp.ClientMethodElicitationComplete, params); err != nil {
+			b.opts.Logger.Debug("a completed elicitation was not told", "tool", s.call.Tool, "err", err)
 		}
 	}
 	s.asked.pages = nil

@@ -8,8 +8,6 @@ import (
 	"sync"
 
 	"github.com/coder/acp-go-sdk"
-
-	"github.com/parley-go/parley/gate"
 )
 
 // A Turn is one prompt of a session, from where it was read to its response. Its methods can be
@@ -189,35 +187,4 @@ func (b *Bridge) cancelTurns(cause error, which func(t *Turn) bool) {
 			t.cancel(cause)
 		}
 	}
-}
-
-// grant asks the host as whom the session is served.
-func (t *Turn) grant(ctx context.Context, tool string) (Grant, error) {
-	b := t.bridge
-	if b.opts.Authorize == nil { // Connect saw to it that this is the process's own
-		return Grant{Scope: localScope}, nil
-	}
-	b.mu.Lock()
-	r := Request{Session: t.sessionID, Tool: tool, Client: b.client}
-	b.mu.Unlock()
-	var g Grant
-	err := safely(func() (err error) {
-		g, err = b.opts.Authorize(ctx, r)
-		return err
-	})
-	if err != nil {
-		b.opts.Logger.WarnContext(ctx, "acp call refused", "tool", tool, "session", t.sessionID, "cause", err)
-		return Grant{}, &gate.Error{Code: gate.ErrUnauthorized, Message: "the request is not authorized"}
-	}
-	return g, nil
-}
-
-// safely calls application code. A panic of its is an error.
-func safely(call func() error) (err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = fmt.Errorf("panic: %v", value)
-		}
-	}()
-	return call()
 }
