@@ -119,8 +119,8 @@ func (a *asking) one(ctx context.Context, q gate.Question) (json.RawMessage, err
 	}
 }
 
-// unknown reports whether the client refused what it declared: from now on it is asked otherwise, or
-// not at all. What it says of that can hold what the person typed, and stays with the host.
+// unknown reports whether the client refused what it declared: from now on it is asked otherwise,
+// or not at all. What it says of that can hold what the person typed, and stays with the host.
 func (a *asking) unknown(ctx context.Context, w wireQuestion, q gate.Question, refused *acp.RequestError) bool {
 	log := a.turn.bridge.opts.Logger.With("tool", a.prompt.Tool, "type", q.Type, "number", refused.Code)
 	if w.method == acp.ClientMethodElicitationCreate && (refused.Code == codeNoMethod || refused.Code == codeInvalidParams) {

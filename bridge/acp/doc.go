@@ -10,13 +10,15 @@
 // myAgent is an [acp.Agent] as the SDK has it. In its Prompt it finds the turn, and makes the tool
 // calls of its model with it:
 //
-//	func (a *myAgent) Prompt(ctx context.Context, p acp.PromptRequest) (acp.PromptResponse, error) {
+//	func (a *myAgent) Prompt(
+//		ctx context.Context, p acp.PromptRequest,
+//	) (acp.PromptResponse, error) {
 //		turn := acpbridge.TurnOf(ctx)
 //		call := acpbridge.Call{ID: "call_1", Tool: "deploy", Arguments: args}
 //		result, err := turn.CallTool(ctx, call)
 //		// an err is a *gate.Error, and for the model: the turn goes on
 //		err = turn.Say("Deployed.")
-//		return acp.PromptResponse{StopReason: stop}, nil
+//		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
 //	}
 //
 // An agent of package agent does not call tools itself: package acpagent runs it in a turn.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -79,6 +80,10 @@ func TestLine(t *testing.T) {
 		e.answer(q, answer)
 	}
 	e.asked(permission)
+	waitFor(t, func() bool { // the two that were answered have ended
+		page, err := g.List(t.Context(), gate.ListQuery{Scope: "ann", Statuses: []checkpoint.Status{checkpoint.Finished}})
+		return err == nil && len(page.Interactions) == 2
+	})
 	e.write(cancelLine)
 	after := e.ends(id, "cancelled")
 	if more := requests(after); len(more) > 0 {
@@ -119,6 +124,7 @@ func waitFor(t *testing.T, is func() bool) {
 		case <-t.Context().Done():
 			t.Fatal("it never came")
 		default:
+			runtime.Gosched()
 		}
 	}
 }
