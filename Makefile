@@ -41,7 +41,7 @@ modules: ## go.mod and go.sum are complete, and the modules are what go.sum says
 	go mod verify
 
 # Examples that are modules of their own, which ./... does not see. Each is named here: there may be other modules in the tree.
-EXAMPLES := examples/otel examples/release-assistant
+EXAMPLES := examples/acp-agent examples/otel examples/release-assistant
 
 .PHONY: test-examples
 test-examples: ## vet, lint and test the examples that are modules of their own
@@ -59,6 +59,11 @@ check: lint modules test-examples schedules test ## everything that CI checks
 mcp-peers: ## other clients of MCP against the bridge; npm installs them
 	cd bridge/mcp/testdata/peers && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	MCP_PEERS=require go test -count=1 -run 'Clients|Conformance' ./bridge/mcp ./examples/mcp-conformance
+
+.PHONY: acp-peers
+acp-peers: ## other clients of ACP against the bridge; npm installs them
+	cd bridge/acp/testdata/peers && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	ACP_PEERS=require go test -count=1 -run 'Clients' ./bridge/acp/acpagent
 
 # How often `make power` cuts the power in each of its tests. They are part of `make test` as well, with a few cuts each,
 # and are skipped there where this takes what the machine has not: Linux, root, loop devices, mkfs.ext4 (and mkfs.xfs).

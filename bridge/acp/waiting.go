@@ -30,7 +30,7 @@ func (b *Bridge) Waiting(ctx context.Context, session acp.SessionId, calls []Cal
 		case !s.GoesOn:
 			continue
 		}
-		if err := b.ShowWaiting(ctx, session, c); err != nil {
+		if err := b.ShowWaiting(session, c); err != nil {
 			return nil, err
 		}
 		waiting = append(waiting, c)
@@ -39,13 +39,19 @@ func (b *Bridge) Waiting(ctx context.Context, session acp.SessionId, calls []Cal
 }
 
 // ShowWaiting shows a call in the editor as pending, outside of a turn.
-func (b *Bridge) ShowWaiting(ctx context.Context, session acp.SessionId, c Call) error {
+func (b *Bridge) ShowWaiting(session acp.SessionId, c Call) error {
 	if err := c.named(session); err != nil {
 		return err
 	}
 	update, _ := b.started(c)
+	return b.Update(session, update)
+}
+
+// Update sends a session update outside of a turn, as session/load does that replays what was said.
+// It waits where the agent is called before [Bridge.Connect] has returned.
+func (b *Bridge) Update(session acp.SessionId, u acp.SessionUpdate) error {
 	<-b.connected
-	if err := b.peer.SessionUpdate(context.WithoutCancel(ctx), acp.SessionNotification{SessionId: session, Update: update}); err != nil {
+	if err := b.peer.SessionUpdate(context.Background(), acp.SessionNotification{SessionId: session, Update: u}); err != nil {
 		return unavailable(err)
 	}
 	return nil

@@ -55,7 +55,7 @@ func Waiting(
 		return nil, err
 	}
 	for _, q := range left.Questions {
-		if err := b.ShowWaiting(ctx, session, callOf(q)); err != nil {
+		if err := b.ShowWaiting(session, callOf(q)); err != nil {
 			return nil, err
 		}
 	}
