@@ -63,7 +63,7 @@ mcp-peers: ## other clients of MCP against the bridge; npm installs them
 .PHONY: acp-peers
 acp-peers: ## other clients of ACP against the bridge; npm installs them
 	cd bridge/acp/testdata/peers && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
-	ACP_PEERS=require go test -count=1 -run 'Clients' ./bridge/acp/acpagent
+	ACP_PEERS=require go test -count=1 -run Clients ./bridge/acp
 
 # How often `make power` cuts the power in each of its tests. They are part of `make test` as well, with a few cuts each,
 # and are skipped there where this takes what the machine has not: Linux, root, loop devices, mkfs.ext4 (and mkfs.xfs).
