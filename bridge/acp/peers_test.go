@@ -270,7 +270,11 @@ func TestAcpxClients(t *testing.T) {
 
 // acpx ends the agent's process between two prompts, and resumes the session in another one.
 func TestAcpxClientsRestart(t *testing.T) {
-	state := t.TempDir()
+	state, err := os.MkdirTemp("", "acpx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(state) //nolint:errcheck // acpx leaves a process that writes there for a while
 	for _, args := range [][]string{
 		{"--approve-all", "--ttl", "1", "sessions", "new", "--name", "n"},
 		{"--approve-all", "--ttl", "1", "--format", "json", "prompt", "-s", "n", "deploy"},
