@@ -40,12 +40,12 @@ modules: ## go.mod and go.sum are complete, and the modules are what go.sum says
 	go mod tidy -diff
 	go mod verify
 
-# Examples that are modules of their own, which ./... does not see. Each is named here: there may be other modules in the tree.
-EXAMPLES := examples/acp-agent examples/otel examples/release-assistant
+# Modules of their own, which ./... does not see. Each is named here: there may be other modules in the tree.
+MODULES := examples/acp-agent examples/otel examples/release-assistant bridge/mcp/testdata/peers/mcp-go
 
 .PHONY: test-examples
-test-examples: ## vet, lint and test the examples that are modules of their own
-	@staticcheck=$$($(GO_TOOL) -n staticcheck) && for dir in $(EXAMPLES); do \
+test-examples: ## vet, lint and test the examples, and a client of the MCP tests, that are modules of their own
+	@staticcheck=$$($(GO_TOOL) -n staticcheck) && for dir in $(MODULES); do \
 		echo "in $$dir: go mod tidy -diff, go vet, staticcheck, go test"; \
 		( cd $$dir && { go mod tidy -diff || { echo "run go mod tidy in $$dir"; exit 1; }; } && \
 		go vet ./... && "$$staticcheck" ./... && go test $(RACE) -shuffle=on ./... ) || exit 1; \
@@ -54,9 +54,10 @@ test-examples: ## vet, lint and test the examples that are modules of their own
 .PHONY: check
 check: lint modules test-examples schedules test ## everything that CI checks
 
-# Where there is no npm the tests of these clients are skipped, and say so.
+# Where a client is not installed its tests are skipped, and say so.
 .PHONY: mcp-peers
-mcp-peers: ## other clients of MCP against the bridge; npm installs them
+mcp-peers: ## other clients of MCP against the bridge; npm and go install them
+	go -C bridge/mcp/testdata/peers/mcp-go mod download
 	cd bridge/mcp/testdata/peers && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	MCP_PEERS=require go test -count=1 -run 'Clients|Conformance' ./bridge/mcp ./examples/mcp-conformance
 
@@ -64,6 +65,14 @@ mcp-peers: ## other clients of MCP against the bridge; npm installs them
 acp-peers: ## other clients of ACP against the bridge; npm installs them
 	cd bridge/acp/testdata/peers && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	ACP_PEERS=require go test -count=1 -run Clients ./bridge/acp
+
+# How many interactions `make replicas` has, for each of its tests. They are part of `make test` as well, with 150.
+INTERACTIONS ?= 2000
+
+.PHONY: replicas
+replicas: ## three processes on one database that are killed at random, and one on a file; needs PostgreSQL
+	PARLEY_REQUIRE_POSTGRES=1 go test -v -count=1 -timeout 1h -run 'Replicas|OneProcess' ./examples/mcp-server \
+		-interactions $(INTERACTIONS)
 
 # How often `make power` cuts the power in each of its tests. They are part of `make test` as well, with a few cuts each,
 # and are skipped there where this takes what the machine has not: Linux, root, loop devices, mkfs.ext4 (and mkfs.xfs).

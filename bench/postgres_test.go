@@ -2,11 +2,14 @@ package bench_test
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/parley-go/parley/checkpoint"
@@ -16,8 +19,9 @@ import (
 
 // BenchmarkInteraction on PostgreSQL, beside two floors on the same server: the insert and the
 // update of the same bytes with the same indexes, and nothing else, each in a transaction of its own
-// (store=bare), and those of all callers in one transaction while the one before is on its way
-// (store=grouped). They have no audit trail, no sums, no finish mark and no fence. The tests' server
+// (store=bare), the same pipelined over eight connections, so that no transaction waits for the answer
+// to the one before (store=pipelined), and those of all callers in one transaction while the one
+// before is on its way (store=grouped). They have no audit trail, no sums, no finish mark and no fence. The tests' server
 // is used, or the one that PARLEY_TEST_POSTGRES names.
 func BenchmarkPostgres(b *testing.B) {
 	url := pgtest.URL(b)
@@ -29,20 +33,13 @@ func BenchmarkPostgres(b *testing.B) {
 			t := newTable(b, url)
 			measure(b, n, func(int64) error { return t.each(b.Context(), newID(b)) })
 		})
+		b.Run(fmt.Sprintf("store=pipelined/callers=%d", n), func(b *testing.B) {
+			t := newTable(b, url)
+			measure(b, n, t.through(b, t.serve(b, pipes, t.pipelined)))
+		})
 		b.Run(fmt.Sprintf("store=grouped/callers=%d", n), func(b *testing.B) {
 			t := newTable(b, url)
-			queue := t.serve(b)
-			measure(b, n, func(int64) error {
-				id := newID(b)
-				for step := range t.data {
-					w := &tableWrite{id, step, make(chan error, 1)}
-					queue <- w
-					if err := <-w.done; err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+			measure(b, n, t.through(b, t.serve(b, 1, t.grouped)))
 		})
 	}
 }
@@ -129,8 +126,10 @@ func (t *table) statement(step int, id checkpoint.ID) (string, []any) {
 	if step == answered {
 		sql = t.update
 	}
-	return sql, []any{id[:], t.scope, int64(id[5]) + 1000, t.data[step]}
+	return sql, []any{id[:], t.scope, dueOf(id), t.data[step]}
 }
+
+func dueOf(id checkpoint.ID) int64 { return int64(id[5]) + 1000 }
 
 // each makes the two writes in transactions of their own.
 func (t *table) each(ctx context.Context, id checkpoint.ID) error {
@@ -143,30 +142,112 @@ func (t *table) each(ctx context.Context, id checkpoint.ID) error {
 	return nil
 }
 
-// serve writes what is in the queue in one transaction, and what comes meanwhile in the next.
-func (t *table) serve(b *testing.B) chan<- *tableWrite {
-	queue := make(chan *tableWrite, 512)
-	var stopped sync.WaitGroup
-	stopped.Go(func() {
-		for w := range queue {
-			group := []*tableWrite{w}
-			for len(queue) > 0 {
-				group = append(group, <-queue)
-			}
-			var batch pgx.Batch
-			for _, w := range group {
-				sql, arguments := t.statement(w.step, w.id)
-				batch.Queue(sql, arguments...)
-			}
-			err := t.pool.SendBatch(context.Background(), &batch).Close()
-			for _, w := range group {
-				w.done <- err
+// through makes the two writes by way of the queue.
+func (t *table) through(b *testing.B, queue chan<- *tableWrite) func(int64) error {
+	return func(int64) error {
+		id := newID(b)
+		for step := range t.data {
+			w := &tableWrite{id, step, make(chan error, 1)}
+			queue <- w
+			if err := <-w.done; err != nil {
+				return err
 			}
 		}
-	})
+		return nil
+	}
+}
+
+// pipes is how many connections are pipelined over: with one each transaction would wait for the disk
+// on its own.
+const pipes = 8
+
+// serve writes what is in the queue, and what comes meanwhile the next time, on each of so many
+// connections.
+func (t *table) serve(b *testing.B, connections int, write func(*pgxpool.Conn, []*tableWrite) error) chan<- *tableWrite {
+	queue := make(chan *tableWrite, 512)
+	var stopped sync.WaitGroup
+	for range connections {
+		conn, err := t.pool.Acquire(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		stopped.Go(func() {
+			defer conn.Release()
+			for w := range queue {
+				group := []*tableWrite{w}
+				for range min(len(queue), 64) {
+					select {
+					case w, open := <-queue:
+						if open {
+							group = append(group, w)
+						}
+					default: // another connection took it
+					}
+				}
+				err := write(conn, group)
+				for _, w := range group {
+					w.done <- err
+				}
+			}
+		})
+	}
 	b.Cleanup(func() {
 		close(queue)
 		stopped.Wait()
 	})
 	return queue
+}
+
+// grouped writes them in one transaction.
+func (t *table) grouped(conn *pgxpool.Conn, group []*tableWrite) error {
+	var batch pgx.Batch
+	for _, w := range group {
+		sql, arguments := t.statement(w.step, w.id)
+		batch.Queue(sql, arguments...)
+	}
+	return conn.SendBatch(context.Background(), &batch).Close()
+}
+
+// pipelined writes them in a transaction each, without waiting for the one before.
+func (t *table) pipelined(conn *pgxpool.Conn, group []*tableWrite) error {
+	ctx := context.Background()
+	var prepared [2]*pgconn.StatementDescription
+	for step := range prepared {
+		sql, _ := t.statement(step, group[0].id)
+		var err error
+		if prepared[step], err = conn.Conn().Prepare(ctx, sql, sql); err != nil { // once for each connection
+			return err
+		}
+	}
+	p := conn.Conn().PgConn().StartPipeline(ctx)
+	for _, w := range group {
+		due := binary.BigEndian.AppendUint64(nil, uint64(dueOf(w.id)))
+		p.SendQueryPrepared(prepared[w.step].Name, [][]byte{w.id[:], t.scope, due, t.data[w.step]}, []int16{1, 1, 1, 1}, nil)
+		p.SendPipelineSync()
+	}
+	err := p.Flush()
+	for range group {
+		if err == nil {
+			err = readTransaction(p)
+		}
+	}
+	return errors.Join(err, p.Close())
+}
+
+// readTransaction reads what comes of one statement, up to its end.
+func readTransaction(p *pgconn.Pipeline) error {
+	for {
+		result, err := p.GetResults()
+		if err != nil {
+			return err
+		}
+		switch result := result.(type) {
+		case *pgconn.ResultReader:
+			if _, err := result.Close(); err != nil {
+				return err
+			}
+		case *pgconn.PipelineSync:
+			return nil
+		}
+	}
 }

@@ -24,8 +24,7 @@ type request struct {
 	join  checkpoint.Hash // zero: the call joins nothing
 
 	// held is set where the request's prompt waits for the commit of its run.
-	held          *heldCall
-	heldOutOfBand bool
+	held *heldCall
 
 	// room is what the request has reserved, from when a handler is to run; reports takes the
 	// progress of its latest run.

@@ -3,19 +3,46 @@ package gate
 import (
 	"context"
 	"errors"
+	"math"
 	"sync/atomic"
 	"time"
 
 	"github.com/parley-go/parley/checkpoint"
 )
 
-// sweepPage is how many records one sweep looks at.
-const sweepPage = 16
+// sweepPage is how many records one sweep looks at, and sweepPause how long none looks again after
+// one that found nothing: the requests of a busy gate need not all look.
+const (
+	sweepPage  = 16
+	sweepPause = 100 * time.Millisecond
+)
 
 // A sweeps is where the sweeps of this gate stand.
 type sweeps struct {
 	running atomic.Bool
-	after   string // of the sweep that is running
+	after   string       // of the sweep that is running
+	next    atomic.Int64 // when one looks again, in Unix milliseconds
+}
+
+// pausing reports whether it is too early to look. A clock that was set back is not waited for.
+func (s *sweeps) pausing(now time.Time) bool {
+	left := s.next.Load() - now.UnixMilli()
+	return left > 0 && left <= sweepPause.Milliseconds()
+}
+
+// expect ends a pause early enough for what this gate writes. What others write is theirs to sweep,
+// and is seen after the pause.
+func (s *sweeps) expect(b *checkpoint.Batch) {
+	for i := range b.Puts {
+		if due := b.Puts[i].Record.Due; !due.IsZero() {
+			s.lower(due)
+		}
+	}
+}
+
+func (s *sweeps) lower(to time.Time) {
+	for next := s.next.Load(); to.UnixMilli() < next && !s.next.CompareAndSwap(next, to.UnixMilli()); next = s.next.Load() {
+	}
 }
 
 // sweep goes on through what is due, a page at a time: it marks what expired (X1) and what was
@@ -28,15 +55,32 @@ func (g *Gate) sweep(ctx context.Context) {
 	defer g.sweeps.running.Store(false)
 	g.pay(ctx)
 	g.trim(ctx)
-	page, err := g.store.List(ctx, checkpoint.Query{DueBefore: g.now(), After: g.sweeps.after, Limit: sweepPage})
+	now := g.now()
+	if g.sweeps.pausing(now) {
+		return
+	}
+	g.sweeps.next.Store(math.MaxInt64) // before the look: what is written from here on lowers it
+	page, err := g.store.List(ctx, checkpoint.Query{DueBefore: now.Add(sweepPause), After: g.sweeps.after, Limit: sweepPage})
 	if err != nil {
+		g.sweeps.next.Store(0)
 		g.log.WarnContext(ctx, "sweep", "error", err)
 		return
 	}
 	g.sweeps.after = page.Next
-	for _, record := range page.Records {
+	for i, record := range page.Records {
+		if record.Due.After(now) {
+			g.sweeps.after = ""
+			g.sweeps.lower(record.Due)
+			page.Records = page.Records[:i]
+			break
+		}
 		g.sweepOne(ctx, record)
 	}
+	if len(page.Records) > 0 || g.sweeps.after != "" { // there can be more
+		g.sweeps.next.Store(0)
+		return
+	}
+	g.sweeps.lower(now.Add(sweepPause))
 }
 
 func (g *Gate) sweepOne(ctx context.Context, record checkpoint.Record) {

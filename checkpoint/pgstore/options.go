@@ -17,8 +17,8 @@ type Options struct {
 	// for each core of this machine, at least 8 and at most 16. More of them are slower, not
 	// faster; fewer than 6 are refused.
 	Connections int
-	// Timeout bounds every request to the server, commits included; 0 means 10 seconds. It must be
-	// shorter than Lapse.
+	// Timeout bounds every request to the server, commits included; 0 means 10 seconds, or a third
+	// of Lapse where that is less. It must be shorter than Lapse.
 	Timeout time.Duration
 	// Lapse is how long the claims of a process hold after its last sign of life; 0 means 30
 	// seconds. It gives a sign five times as often. All processes of one store have the same.
@@ -59,8 +59,8 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	set.Schema = cmp.Or(set.Schema, "parley")
 	set.Connections = cmp.Or(set.Connections, min(max(4*runtime.NumCPU(), 8), 16))
-	set.Timeout = cmp.Or(set.Timeout, 10*time.Second)
 	set.Lapse = cmp.Or(set.Lapse, 30*time.Second)
+	set.Timeout = cmp.Or(set.Timeout, min(10*time.Second, set.Lapse/3))
 	set.Logger = cmp.Or(set.Logger, slog.Default())
 	switch {
 	case len(set.Schema) > maxSchema:

@@ -43,7 +43,8 @@ func (e *editorAgent) Initialize(context.Context, acp.InitializeRequest) (acp.In
 
 func (e *editorAgent) NewSession(_ context.Context, p acp.NewSessionRequest) (acp.NewSessionResponse, error) {
 	if p.Cwd != e.root { // the tools know one directory
-		return acp.NewSessionResponse{}, acp.NewInvalidParams(map[string]any{"error": "this agent works in " + e.root + ", where it was started"})
+		message := "this agent works in " + e.root + ", where it was started"
+		return acp.NewSessionResponse{}, acp.NewInvalidParams(map[string]any{"error": message})
 	}
 	id, err := e.sessions.create()
 	return acp.NewSessionResponse{SessionId: acp.SessionId(id)}, err

@@ -33,7 +33,7 @@ import (
 )
 
 func main() {
-	state := flag.String("state", "", "directory of sessions, questions and the key; default: one for each working directory, in the user's cache")
+	state := flag.String("state", "", "directory of sessions, questions and the key (default: one in the user's cache)")
 	flag.Parse()
 	// Standard output is the protocol's. What there is to say beside goes to standard error.
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))

@@ -34,7 +34,9 @@ func (w workspace) command() *gate.Tool {
 			}
 			return fmt.Sprintf("%s(exit code %d)", clip(string(out)), cmd.ProcessState.ExitCode()), nil
 		}, nil)
-	}, &gate.ToolOptions{Title: "Run a command", Description: "Runs a command in the directory of the work.", Remember: &gate.RememberOptions{}})
+	}, &gate.ToolOptions{
+		Title: "Run a command", Description: "Runs a command in the directory of the work.", Remember: &gate.RememberOptions{},
+	})
 }
 
 // clip bounds what a model gets to read.

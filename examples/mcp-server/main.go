@@ -9,7 +9,14 @@
 //
 // it serves streamable HTTP for the users of a file, each line of which is a bearer token and a
 // name. The questions are kept in mcp-server.db; the key of the tokens is beside the user's
-// settings. The tools are in tools.go and onboard.go, who may call in users.go.
+// settings. With the URL of a database any number of processes serve the same questions:
+//
+//	export PARLEY_POSTGRES=postgres://…
+//	go run ./examples/mcp-server -migrate -http localhost:8080
+//	go run ./examples/mcp-server -http localhost:8081
+//
+// The tools are in tools.go and onboard.go, who may call in users.go, where questions are kept in
+// store.go.
 package main
 
 import (
@@ -17,6 +24,7 @@ import (
 	"errors"
 	"flag"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -27,19 +35,26 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mcpbridge "github.com/parley-go/parley/bridge/mcp"
-	"github.com/parley-go/parley/checkpoint/boltstore"
 	"github.com/parley-go/parley/gate"
 )
 
-type options struct{ db, key, address, tokens string }
+type options struct {
+	db, postgres, key, address, tokens, journal string
+	migrate                                     bool
+	lapse                                       time.Duration
+}
 
 func main() {
 	var o options
-	flag.StringVar(&o.db, "db", "mcp-server.db", "the file in which questions are kept")
+	flag.StringVar(&o.db, "db", "mcp-server.db", "the file in which questions are kept, without a database")
+	flag.BoolVar(&o.migrate, "migrate", false, "make the tables of the database first")
+	flag.DurationVar(&o.lapse, "lapse", 30*time.Second, "how long the claims of a process of the database hold that died")
 	flag.StringVar(&o.key, "key", "", "the file with the key of the tokens (default: in the user's configuration)")
 	flag.StringVar(&o.address, "http", "", "the address to serve HTTP at, instead of standard input and output")
 	flag.StringVar(&o.tokens, "tokens", "tokens.txt", "the file with the bearer tokens of users, for -http")
+	flag.StringVar(&o.journal, "journal", "", "the file in which the tools write what they do")
 	flag.Parse()
+	o.postgres = os.Getenv("PARLEY_POSTGRES") // it can hold a password, and arguments are there for everybody to see
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, o); err != nil && ctx.Err() == nil {
@@ -57,13 +72,13 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := boltstore.Open(o.db, nil)
+	store, err := openStore(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	tools := newTools()
-	g, err := gate.Open(ctx, store, &gate.Options{Tools: tools.all(), Keys: keys})
+	tools := newTools(journal(o.journal))
+	g, err := gate.Open(ctx, store, &gate.Options{Tools: tools, Keys: keys})
 	if err != nil {
 		return err
 	}
@@ -79,8 +94,10 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, bridge.Close(context.WithoutCancel(ctx))) }()
-	if err := tools.add(bridge); err != nil {
-		return err
+	for _, tool := range tools {
+		if err := mcpbridge.AddTool(bridge, tool, looks[tool.Name()]); err != nil {
+			return err
+		}
 	}
 	if o.address == "" {
 		return server.Run(ctx, bridge.Transport(&mcp.StdioTransport{}))
@@ -95,8 +112,12 @@ func serve(ctx context.Context, o options, bridge *mcpbridge.Bridge) error {
 		return err
 	}
 	handler := auth.RequireBearerToken(u.verify, nil)(bridge.HTTPHandler(nil))
-	s := &http.Server{Addr: o.address, Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	s := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	defer context.AfterFunc(ctx, func() { s.Close() })()
-	log.Printf("serving MCP at %s", o.address)
-	return s.ListenAndServe()
+	listener, err := net.Listen("tcp", o.address)
+	if err != nil {
+		return err
+	}
+	log.Printf("serving MCP at %s", listener.Addr())
+	return s.Serve(listener)
 }

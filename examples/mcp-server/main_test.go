@@ -23,6 +23,9 @@ import (
 // The test's own binary is the command, when it is told so.
 func TestMain(m *testing.M) {
 	if os.Getenv("MCP_SERVER_EXAMPLE") != "" {
+		if os.Getenv("MCP_SERVER_LEASH") != "" {
+			go leash()
+		}
 		main()
 		return
 	}

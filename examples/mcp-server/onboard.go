@@ -26,8 +26,12 @@ type kit struct {
 }
 
 // onboard asks in four rounds, the second of which has two questions. It runs from the top for each
-// answer, and each Ask returns what was answered before.
-func onboard(ctx context.Context, in person) (colleague, error) {
+// answer, and each Ask returns what was answered before. The account is made once, however often it
+// runs: where a process died between the account and its record, the journal knows.
+func (j journal) onboard(ctx context.Context, in person) (colleague, error) {
+	if err := j.runs(ctx, "onboard", in.Name); err != nil {
+		return colleague{}, err
+	}
 	if _, err := interrupt.Ask(ctx, interrupt.ToolPermission("onboard", "Take "+in.Name+" on")); err != nil {
 		return colleague{}, err
 	}
@@ -50,5 +54,16 @@ func onboard(ctx context.Context, in person) (colleague, error) {
 		return colleague{}, err
 	}
 	needs, err := tools.Value()
+	if err != nil {
+		return colleague{}, err
+	}
+	create := func(_ context.Context, stepID string) (string, error) {
+		return in.Name, j.add("onboarded", in.Name, stepID)
+	}
+	created := func(_ context.Context, stepID string) (string, bool, error) {
+		done, err := j.has("onboarded", in.Name, stepID)
+		return in.Name, done, err
+	}
+	_, err = interrupt.Once(ctx, "account", create, &interrupt.OnceOptions[string]{Check: created})
 	return colleague{Name: in.Name, Team: team, Desk: at.Desk, Tools: needs.Tools}, err
 }

@@ -2,7 +2,9 @@
 // models, the calls of their tools and the questions of those reach the editor, and a run that was
 // left with open questions goes on in the next turn of its session, in this process or another.
 //
-//	func (a *myAgent) Prompt(ctx context.Context, p acp.PromptRequest) (acp.PromptResponse, error) {
+//	func (a *myAgent) Prompt(
+//		ctx context.Context, p acp.PromptRequest,
+//	) (acp.PromptResponse, error) {
 //		turn := acpbridge.TurnOf(ctx)
 //		if _, err := acpagent.GoOn(ctx, turn, a.agent); err != nil {
 //			return acp.PromptResponse{}, err
