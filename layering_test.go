@@ -74,7 +74,7 @@ var house = map[string]place{
 
 	"agent": {floor: 4, outside: []string{eino, einoSchema}},
 
-	"bench":                    {floor: 5, outside: []string{bbolt, eino, pgx, mcpSDK}},
+	"bench":                    {floor: 5, outside: []string{bbolt, eino, pgx, mcpSDK, acpSDK}},
 	"bench/ratios":             {floor: 5},
 	"examples/observe":         {floor: 5},
 	"examples/terminal":        {floor: 5, outside: []string{anything}},

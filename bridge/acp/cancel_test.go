@@ -107,8 +107,13 @@ func TestCancelBehindPrompt(t *testing.T) {
 // The race of a cancel and an answer, in both orders of the wire: a cancel that came first lets
 // nothing happen; after one that came second nothing happens any more.
 func TestCancelAndAllow(t *testing.T) {
-	for name, order := range map[string]string{"cancel first": "%[1]s\n%[2]s", "allow first": "%[2]s\n%[1]s"} {
+	const closeLine = `{"jsonrpc":"2.0","id":"close","method":"session/close","params":{"sessionId":"s1"}}`
+	for name, order := range map[string]string{"cancel first": "%[1]s\n%[2]s", "allow first": "%[2]s\n%[1]s", "close first": "%[1]s\n%[2]s"} {
 		t.Run(name, func(t *testing.T) {
+			cancelLine, first := cancelLine, strings.HasSuffix(name, " first") && name != "allow first"
+			if name == "close first" {
+				cancelLine = closeLine
+			}
 			var effects counter
 			for range 300 {
 				g := memGate(t, deploy(&effects, nil))
@@ -125,11 +130,11 @@ func TestCancelAndAllow(t *testing.T) {
 				}
 				s := recorded(t, g)
 				cancelled := strings.Contains(m.Text, `"stopReason":"cancelled"`)
-				if !cancelled && (name == "cancel first" || at == before) { // the turn can be over when the cancel is read
+				if !cancelled && (first || at == before) { // the turn can be over when the cancel is read
 					t.Fatalf("the turn ends with %s, %d effects", m.Text, at-before)
 				}
 				switch {
-				case name == "cancel first" && (at != before || s.Code != gate.ErrCancelled):
+				case first && (at != before || s.Code != gate.ErrCancelled):
 					t.Fatalf("%d effects, recorded %v: the cancel came first", at-before, s.Code)
 				case at > before && s.Code != "" || s.Status == checkpoint.Open || s.Status == checkpoint.Running:
 					t.Fatalf("%d effects, recorded %v %v", at-before, s.Status, s.Code)

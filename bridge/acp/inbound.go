@@ -82,6 +82,13 @@ func (b *Bridge) noticed(line []byte) []byte {
 		if json.Unmarshal(m.Params, &p) == nil {
 			b.cancelSession(p.SessionId, errSessionCancel)
 		}
+	case m.Method == acp.AgentMethodSessionClose && m.ID != nil:
+		// "Treat it as if session/cancel was called":
+		// https://agentclientprotocol.com/protocol/session-setup#closing-active-sessions
+		var p acp.CloseSessionRequest
+		if json.Unmarshal(m.Params, &p) == nil {
+			b.cancelSession(p.SessionId, errSessionClose)
+		}
 	case m.Method == "$/cancel_request" && m.ID == nil:
 		var p struct {
 			RequestID json.RawMessage `json:"requestId"`

@@ -58,10 +58,8 @@ func (s *served) Prompt(_ context.Context, p acp.PromptRequest) (response acp.Pr
 	return s.Agent.Prompt(context.WithValue(t.ctx, turnKey{}, t), p)
 }
 
-// CloseSession is session/cancel first: "treat it as if session/cancel was called".
-// https://agentclientprotocol.com/protocol/v1/session-close
+// CloseSession comes when the session's turns, which were cancelled when it was read, have ended.
 func (s *served) CloseSession(ctx context.Context, p acp.CloseSessionRequest) (acp.CloseSessionResponse, error) {
-	s.bridge.cancelSession(p.SessionId, errSessionClose)
 	s.bridge.await(ctx, p.SessionId)
 	return s.Agent.CloseSession(ctx, p)
 }
