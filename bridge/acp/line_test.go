@@ -194,9 +194,9 @@ func TestAnsweredElsewhere(t *testing.T) {
 		}
 		after := e.ends(id, "end_turn")
 		e.answer(q, selected("allow_once")) // too late
-		if want := `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":` + string(q.ID) + `}}`; !slices.ContainsFunc(
-			slices.Concat(after, e.settled()), func(m message) bool { return strings.TrimSpace(m.Text) == want }) {
-			t.Errorf("the question was not withdrawn: %v", after)
+		want := `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":` + string(q.ID) + `}}`
+		for !slices.ContainsFunc(after, func(m message) bool { return strings.TrimSpace(m.Text) == want }) {
+			after = append(after, e.next()) // the SDK sends it when it comes to it
 		}
 		if option == "allow_once" {
 			effects.want(t, 1)

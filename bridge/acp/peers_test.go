@@ -15,6 +15,7 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
 	acpbridge "github.com/parley-go/parley/bridge/acp"
 	"github.com/parley-go/parley/checkpoint/boltstore"
@@ -30,7 +31,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // A byHand agent makes its calls itself: one for each word of a message. It keeps those that have no
