@@ -73,7 +73,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println(response.StopReason)
-	editorOut.Close()
+	editorOut.Close() // the editor goes
+	agentOut.Close()
 	// Output:
 	// may it? Deploy api to production
 	// agent: Done: "deployed api"
