@@ -321,6 +321,26 @@ func (e *editor) asked(method string, seen ...*[]message) message {
 	}
 }
 
+// askedAt is asked, with responses passed over as well.
+func (e *editor) askedAt(method string) message {
+	e.t.Helper()
+	for {
+		if m := e.next(); m.Method == method {
+			return m
+		}
+	}
+}
+
+// gone waits for the turns of an editor that went.
+func (e *editor) gone() {
+	e.t.Helper()
+	ctx, cancel := context.WithTimeout(e.t.Context(), 20*time.Second)
+	defer cancel()
+	if err := e.bridge.Close(ctx); err != nil {
+		e.t.Error(err)
+	}
+}
+
 const (
 	permission = "session/request_permission"
 	elicit     = "elicitation/create"

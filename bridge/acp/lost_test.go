@@ -2,6 +2,7 @@ package acpbridge_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"path/filepath"
@@ -61,6 +62,54 @@ func TestLostAndPutAgain(t *testing.T) {
 			t.Errorf("statuses %v", got)
 		}
 	})
+	effects.want(t, 1)
+}
+
+// R24: with Between a question is put again without a message, and its answer is carried out. A
+// message withdraws it and puts it in a turn of its own.
+func TestBetween(t *testing.T) {
+	var effects counter
+	g := memGate(t, deploy(&effects, nil))
+	first := connect(t, g, nil, caller(nil), plain)
+	first.prompt(`deploy {"service":"api"}`)
+	first.asked(permission)
+	first.out.Close()
+	call := acpbridge.Call{ID: "call-deploy", Tool: "deploy", Arguments: json.RawMessage(`{"service":"api"}`)}
+	load := func(e *editor, ended chan<- error) func(context.Context) error {
+		return func(context.Context) error {
+			e.bridge.Between("s1", func(ctx context.Context, turn *acpbridge.Turn) {
+				_, err := turn.CallTool(ctx, call)
+				ended <- err
+			})
+			return nil
+		}
+	}
+	const request = `{"sessionId":"s1","cwd":"/","mcpServers":[]}`
+
+	agent, ended := &loader{anAgent: caller(nil)}, make(chan error, 2)
+	e := connect(t, g, nil, agent, plain)
+	agent.load = load(e, ended)
+	e.request("session/load", request)
+	q := e.askedAt(permission)
+	e.prompt(`deploy {"service":"api"}`)
+	if err := <-ended; !errors.Is(err, gate.ErrUnavailable) {
+		t.Errorf("a message came: %v", err)
+	}
+	again := e.askedAt(permission)
+	if questionID(t, q) != questionID(t, again) {
+		t.Errorf("another question: %s", again.Text)
+	}
+	e.out.Close() // and the window is closed once more
+	e.gone()
+
+	agent = &loader{anAgent: caller(nil)}
+	e = connect(t, g, nil, agent, plain)
+	agent.load = load(e, ended)
+	e.request("session/load", request)
+	e.answer(e.askedAt(permission), selected("allow_once"))
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 	effects.want(t, 1)
 }
 

@@ -85,6 +85,7 @@ func isNumber(b []byte) bool {
 // write writes what is waiting, until the end.
 func (o *outbound) write() {
 	defer close(o.ended)
+	defer o.refuse()
 	for {
 		o.mu.Lock()
 		batch, changed := o.waiting, o.changed
@@ -109,6 +110,17 @@ func (o *outbound) write() {
 			o.mu.Unlock()
 		}
 	}
+}
+
+// refuse takes no more, since nobody writes it any more.
+func (o *outbound) refuse() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil {
+		o.err = io.ErrClosedPipe
+	}
+	o.waiting = nil
+	o.notify()
 }
 
 // notify wakes whoever waits. o.mu is held.

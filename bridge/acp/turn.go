@@ -18,6 +18,7 @@ type Turn struct {
 	session   *session
 	key       string // in the _meta of its prompt
 	request   string // the id of its request
+	between   bool   // it has none: see [Bridge.Between]
 
 	ctx    context.Context // ends with the turn, or before it
 	cancel context.CancelCauseFunc
@@ -35,6 +36,7 @@ var (
 	errSessionClose  = errors.New("the client closed the session")
 	errBrokenOff     = errors.New("the person broke off")
 
+	errPrompt  = errors.New("the person went on with a new message")
 	errLost    = errors.New("the connection to the client is lost")
 	errClosing = errors.New("the bridge is closing")
 
@@ -96,15 +98,25 @@ func (t *Turn) enter() (leave func(), err error) {
 
 // read is called when a prompt was read: its turn is there from now on.
 func (b *Bridge) read(key string, id acp.SessionId, request string) {
-	t := &Turn{bridge: b, sessionID: id, key: key, request: request, done: make(chan struct{})}
-	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t.session = b.session(id)
+	for _, t := range b.turns {
+		if t.between && t.sessionID == id {
+			t.cancel(errPrompt)
+		}
+	}
+	b.turn(key, id).request = request
+}
+
+// turn makes a turn. b.mu is held.
+func (b *Bridge) turn(key string, id acp.SessionId) *Turn {
+	t := &Turn{bridge: b, sessionID: id, session: b.session(id), key: key, done: make(chan struct{})}
+	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	b.turns[key] = t
 	if b.closed {
 		t.cancel(errClosing)
 	}
+	return t
 }
 
 // take returns the turn that a prompt brings, and takes its key away.
@@ -163,8 +175,19 @@ func (t *Turn) finish() {
 		t.session.current = nil
 	}
 	delete(b.turns, t.key)
+	b.forget(t.session, t.sessionID)
 	close(t.done)
 	b.alive.Done()
+}
+
+// forget forgets a session that has no turn. b.mu is held.
+func (b *Bridge) forget(s *session, id acp.SessionId) {
+	for _, t := range b.turns {
+		if t.session == s {
+			return
+		}
+	}
+	delete(b.sessions, id)
 }
 
 // cancelSession ends every turn of the session whose prompt was read.
