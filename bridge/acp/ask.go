@@ -62,10 +62,10 @@ func (a *asking) all(ctx context.Context) error {
 	return nil
 }
 
-// cancelled is the answer to all of the prompt of somebody who broke off.
-func (a *asking) cancelled() gate.Answers {
+// cancelled is the answer to all of a prompt of somebody who broke off.
+func cancelled(p *gate.Prompt) gate.Answers {
 	answers := gate.Answers{}
-	for _, q := range a.prompt.Questions {
+	for _, q := range p.Questions {
 		answers[q.ID] = interrupt.Cancel(q.ID)
 	}
 	return answers

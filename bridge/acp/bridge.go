@@ -20,6 +20,7 @@ type peer interface {
 	SessionUpdate(ctx context.Context, n acp.SessionNotification) error
 	CallExtension(ctx context.Context, method string, params any) (json.RawMessage, error)
 	NotifyExtension(ctx context.Context, method string, params any) error
+	Done() <-chan struct{}
 }
 
 var _ peer = (*acp.AgentSideConnection)(nil)

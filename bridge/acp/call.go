@@ -43,7 +43,7 @@ func (t *Turn) CallTool(ctx context.Context, c Call) (json.RawMessage, error) {
 	if t.ctx.Err() != nil || ctx.Err() != nil {
 		return nil, t.stopped(ctx)
 	}
-	shown, err := t.Show(c)
+	shown, err := t.show(c, true)
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +75,12 @@ func (t *Turn) converse(ctx context.Context, shown *ShownCall) (json.RawMessage,
 			return nil, err
 		}
 		request.Facilities = t.Facilities()
+		if request.Answers != nil && over.Err() != nil { // while the host was asked
+			if !t.Cancelled() {
+				return nil, waits(context.Cause(over), asked)
+			}
+			request.Answers = cancelled(asked)
+		}
 		outcome, err := t.bridge.face.Invoke(shown.Answered(recording), request)
 		prompt, refused := outcome.Prompt, error(nil)
 		var e *gate.Error

@@ -237,6 +237,59 @@ func TestTurnIsOver(t *testing.T) {
 	e.wantQuiet()
 }
 
+// A call that goes on when the agent's Prompt has returned is broken off, told to its end, and waited
+// for.
+func TestPromptReturnsEarly(t *testing.T) {
+	var effects counter
+	g := memGate(t, deploy(&effects, nil))
+	ended := make(chan error, 1)
+	asked := make(chan struct{})
+	e := connect(t, g, nil, &anAgent{prompt: func(ctx context.Context, turn *acpbridge.Turn, _ string) error {
+		go func() {
+			_, err := turn.CallTool(ctx, acpbridge.Call{ID: "c", Tool: "deploy", Arguments: json.RawMessage(`{"service":"api"}`)})
+			ended <- err
+		}()
+		<-asked
+		return nil
+	}}, plain)
+	id := e.prompt("x")
+	e.asked(permission)
+	close(asked)
+	if got := statuses("c", e.ends(id, "end_turn")); !slices.Equal(got, []string{"failed"}) {
+		t.Errorf("statuses %v", got)
+	}
+	if err := <-ended; !errors.Is(err, gate.ErrUnavailable) {
+		t.Errorf("ended with %v", err)
+	}
+	e.wantQuiet()
+	if s := recorded(t, g); s.Status != checkpoint.Open {
+		t.Errorf("recorded as %v", s.Status)
+	}
+}
+
+// A cancel that comes while the host is asked once more, after the answer, lets nothing happen.
+func TestCancelBeforeCommit(t *testing.T) {
+	var effects counter
+	g := memGate(t, deploy(&effects, nil))
+	rounds := 0
+	var e *editor
+	opts := &acpbridge.Options{Authorize: func(ctx context.Context, _ acpbridge.Request) (acpbridge.Grant, error) {
+		if rounds++; rounds == 2 {
+			e.write(cancelLine)
+			e.write(`{"jsonrpc":"2.0","method":"nothing"}`) // read when the line before it was
+		}
+		return acpbridge.Grant{Scope: "ann"}, nil
+	}}
+	e = connect(t, g, opts, caller(nil), plain)
+	id := e.prompt(`deploy {"service":"api"}`)
+	e.answer(e.asked(permission), selected("allow_once"))
+	e.ends(id, "cancelled")
+	effects.want(t, 0)
+	if s := recorded(t, g); s.Code != gate.ErrCancelled {
+		t.Errorf("recorded as %v %v", s.Status, s.Code)
+	}
+}
+
 // What is wrong with a call is its end, and the turn goes on; an agent whose Prompt returns a code has
 // it in the response.
 func TestWrongCalls(t *testing.T) {

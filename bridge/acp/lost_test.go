@@ -155,6 +155,23 @@ func TestClose(t *testing.T) {
 	}
 }
 
+// The SDK gives a connection up over a line of more than 10 MiB, and reads on no more.
+func TestLineTooLong(t *testing.T) {
+	var effects counter
+	g := memGate(t, deploy(&effects, nil))
+	ended := make(chan error, 1)
+	e := connect(t, g, nil, caller(func(_ string, err error) { ended <- err }), plain)
+	e.prompt(`deploy {"service":"api"}`)
+	e.asked(permission)
+	go io.Copy(e.out, strings.NewReader(strings.Repeat("x", 12<<20))) //nolint:errcheck // nobody reads it to its end
+	if err := <-ended; !errors.Is(err, gate.ErrUnavailable) {
+		t.Errorf("the call ended with %v", err)
+	}
+	if s := recorded(t, g); s.Status != checkpoint.Open {
+		t.Errorf("recorded as %v", s.Status)
+	}
+}
+
 // A clock that only moves when it is told to.
 type clock struct {
 	mu  sync.Mutex

@@ -34,8 +34,9 @@ func (s *served) Initialize(ctx context.Context, p acp.InitializeRequest) (acp.I
 // Prompt runs the agent's Prompt in its turn, whose context is the turn's own: the SDK's ends for
 // reasons that are none (a second prompt), and does not where it should (session/close). The
 // response is that of the turn: what was cancelled ends with cancelled and in no other way.
-func (s *served) Prompt(_ context.Context, p acp.PromptRequest) (response acp.PromptResponse, err error) {
+func (s *served) Prompt(ctx context.Context, p acp.PromptRequest) (response acp.PromptResponse, err error) {
 	<-s.bridge.connected
+	defer context.AfterFunc(ctx, s.bridge.givenUp)()
 	t, err := s.bridge.take(&p)
 	if err != nil {
 		return acp.PromptResponse{}, err
@@ -56,6 +57,16 @@ func (s *served) Prompt(_ context.Context, p acp.PromptRequest) (response acp.Pr
 		return acp.PromptResponse{}, unavailable(context.Cause(t.ctx))
 	}
 	return s.Agent.Prompt(context.WithValue(t.ctx, turnKey{}, t), p)
+}
+
+// givenUp is called when the SDK's context of a prompt ends. Where it gave the connection up itself,
+// over a line that is too long, nobody reads on to its end.
+func (b *Bridge) givenUp() {
+	select {
+	case <-b.peer.Done():
+		b.lost()
+	default:
+	}
 }
 
 // CloseSession comes when the session's turns, which were cancelled when it was read, have ended.

@@ -22,16 +22,23 @@ type ShownCall struct {
 	call  Call
 	view  View
 	asked *asking // the latest prompt
+	// within is set where the call is one of [Turn.CallTool], which the turn waits for: it is told to
+	// its end also where the agent's Prompt has returned before it.
+	within bool
 }
 
 // Show shows a call that begins, or goes on in this turn: a tool_call that is pending. The
 // arguments are shown as the gate would show them; those of a tool that is none of the gate's are
 // not.
 func (t *Turn) Show(c Call) (*ShownCall, error) {
+	return t.show(c, false)
+}
+
+func (t *Turn) show(c Call, within bool) (*ShownCall, error) {
 	if err := c.named(t.sessionID); err != nil {
 		return nil, err
 	}
-	s := &ShownCall{turn: t, call: c}
+	s := &ShownCall{turn: t, call: c, within: within}
 	started, view := t.bridge.started(c)
 	s.view = view
 	return s, s.update(started)
@@ -59,9 +66,17 @@ func (b *Bridge) started(c Call) (acp.SessionUpdate, View) {
 	return acp.SessionUpdate{ToolCall: &update}, about.view
 }
 
+// enter begins something that the turn waits for.
+func (s *ShownCall) enter() (leave func(), err error) {
+	if s.within {
+		return func() {}, nil
+	}
+	return s.turn.enter()
+}
+
 // update sends an update of the call. Where the connection is gone nobody is there to be told.
 func (s *ShownCall) update(u acp.SessionUpdate) error {
-	leave, err := s.turn.enter()
+	leave, err := s.enter()
 	if err != nil {
 		return unavailable(err)
 	}
@@ -73,15 +88,15 @@ func (s *ShownCall) update(u acp.SessionUpdate) error {
 }
 
 // Ask puts a prompt of the call to the person, and returns the answers for its token. refused is
-// the gate's error for the answers of the Ask before, where that leaves the prompt open: the person
-// is told, and asked again, a few times.
+// the gate's error for the answers of the Ask before: where it leaves the prompt open for another
+// answer the person is told, and asked again, a few times; else it is returned.
 //
 // Without answers and without an error there is no need of any: the prompt was answered by another
 // road. Come again with its token. Where the client or the person broke off the answers say so, and
 // [Turn.Cancelled] is true. Any other end is a [*gate.Error], and leaves the question open; its
 // code is unavailable where the connection or the bridge is gone or ctx has ended.
 func (s *ShownCall) Ask(ctx context.Context, scope string, p *gate.Prompt, refused error) (gate.Answers, error) {
-	leave, err := s.turn.enter()
+	leave, err := s.enter()
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -94,7 +109,7 @@ func (s *ShownCall) Ask(ctx context.Context, scope string, p *gate.Prompt, refus
 		s.asked = a
 	}
 	a.scope = scope
-	if e, ok := errors.AsType[*gate.Error](refused); ok && !a.again(e.Question, refusal(e)) {
+	if e, ok := errors.AsType[*gate.Error](refused); ok && (!refuses(e) || !a.again(e.Question, refusal(e))) {
 		return nil, e
 	}
 	if refused == nil || a.answers == nil {
@@ -110,7 +125,7 @@ func (s *ShownCall) Ask(ctx context.Context, scope string, p *gate.Prompt, refus
 	case err == nil:
 		return maps.Clone(a.answers), nil
 	case recorded(err):
-		return a.cancelled(), nil
+		return cancelled(p), nil
 	case errors.Is(err, errElsewhere):
 		return nil, nil
 	case errors.Is(err, errOverdue):

@@ -159,8 +159,8 @@ func (r *running) ask(q agent.Question, refused error) (gate.Answers, *acpbridge
 // refusalOf is why the answer before was refused, where one was.
 func refusalOf(run *agent.Run, q agent.Question) error {
 	for _, p := range run.Problems {
-		if e, ok := errors.AsType[*gate.Error](p.Err); ok && p.StartID == q.StartID && e.StillOpen {
-			return e
+		if p.StartID == q.StartID {
+			return p.Err
 		}
 	}
 	return nil

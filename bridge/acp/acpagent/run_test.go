@@ -338,6 +338,30 @@ func TestRefusedAnswer(t *testing.T) {
 	}
 }
 
+// An answer that is refused for another reason than its own is not asked for again and again: the
+// question is left for another turn.
+func TestNotAuthorized(t *testing.T) {
+	tool := gate.NewTool("deploy", func(ctx context.Context, in service) (string, error) {
+		_, err := interrupt.Ask(ctx, interrupt.ToolPermission("deploy", "Deploy "+in.Service))
+		return "deployed", err
+	}, &gate.ToolOptions{Authorize: func(_ context.Context, e gate.Execution) error {
+		if e.Round > 0 {
+			return errors.New("not today")
+		}
+		return nil
+	}})
+	p := &person{answer: func(context.Context, string) string { return "allow_once" }}
+	w := open(t, memstore.New(), twoCalls(), p, tool)
+	_, err := w.client.Prompt(t.Context(), acp.PromptRequest{SessionId: "s1", Prompt: []acp.ContentBlock{acp.TextBlock("release")}})
+	if failed, ok := errors.AsType[*acp.RequestError](err); !ok || failed.Code != -32000 || len(p.asked) != 2 {
+		t.Errorf("the turn ends with %v, asked %v", err, p.asked)
+	}
+	w.close()
+	if statuses, _ := p.told(); !slices.Equal(statuses, []string{"pending in_progress failed", "pending in_progress failed"}) {
+		t.Errorf("statuses %q", statuses)
+	}
+}
+
 // R24: an answer from the inbox withdraws the question, and the run goes on with it.
 func TestElsewhere(t *testing.T) {
 	var effects atomic.Int64
