@@ -41,7 +41,7 @@ modules: ## go.mod and go.sum are complete, and the modules are what go.sum says
 	go mod verify
 
 # Modules of their own, which ./... does not see. Each is named here: there may be other modules in the tree.
-MODULES := examples/otel examples/release-assistant bridge/mcp/testdata/peers/mcp-go
+MODULES := examples/acp-agent examples/otel examples/release-assistant bridge/mcp/testdata/peers/mcp-go
 
 .PHONY: test-examples
 test-examples: ## vet, lint and test the examples, and a client of the MCP tests, that are modules of their own
@@ -60,6 +60,11 @@ mcp-peers: ## other clients of MCP against the bridge; npm and go install them
 	go -C bridge/mcp/testdata/peers/mcp-go mod download
 	cd bridge/mcp/testdata/peers && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	MCP_PEERS=require go test -count=1 -run 'Clients|Conformance' ./bridge/mcp ./examples/mcp-conformance
+
+.PHONY: acp-peers
+acp-peers: ## other clients of ACP against the bridge; npm installs them
+	cd bridge/acp/testdata/peers && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	ACP_PEERS=require go test -count=1 -run Clients ./bridge/acp
 
 # How many interactions `make replicas` has, for each of its tests. They are part of `make test` as well, with 150.
 INTERACTIONS ?= 2000
