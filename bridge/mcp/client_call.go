@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-go/parley/internal/canon"
+	"github.com/parley-go/parley/internal/elicit"
 	"github.com/parley-go/parley/interrupt"
 )
 
@@ -114,7 +115,7 @@ func replyOf(session *mcp.ClientSession, result *mcp.CallToolResult, err error) 
 		if pages := pagesOf(refused); pages != nil && older(session) {
 			return reply{Asked: pages, First: true}, nil
 		}
-		return reply{Failed: "refused the call: " + canon.Clip(refused.Message, maxReason)}, nil
+		return reply{Failed: "refused the call: " + canon.Clip(refused.Message, elicit.MaxReason)}, nil
 	}
 	if err != nil {
 		return reply{}, err

@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/elicit"
 )
 
 // round serves one request of protocol 2026-07-28: a fresh call, or one that comes again with the
@@ -75,5 +76,5 @@ func again(err error) (reason, question string, ok bool) {
 	if !errors.As(err, &e) || e.Code != gate.ErrInvalidAnswer || !e.StillOpen {
 		return "", "", false
 	}
-	return reasonOf(e), e.Question, true
+	return elicit.Reason(e), e.Question, true
 }
