@@ -40,12 +40,12 @@ modules: ## go.mod and go.sum are complete, and the modules are what go.sum says
 	go mod tidy -diff
 	go mod verify
 
-# Examples that are modules of their own, which ./... does not see. Each is named here: there may be other modules in the tree.
-EXAMPLES := examples/otel examples/release-assistant
+# Modules of their own, which ./... does not see. Each is named here: there may be other modules in the tree.
+MODULES := examples/otel examples/release-assistant bridge/mcp/testdata/peers/mcp-go
 
 .PHONY: test-examples
-test-examples: ## vet, lint and test the examples that are modules of their own
-	@staticcheck=$$($(GO_TOOL) -n staticcheck) && for dir in $(EXAMPLES); do \
+test-examples: ## vet, lint and test the examples, and a client of the MCP tests, that are modules of their own
+	@staticcheck=$$($(GO_TOOL) -n staticcheck) && for dir in $(MODULES); do \
 		echo "in $$dir: go mod tidy -diff, go vet, staticcheck, go test"; \
 		( cd $$dir && { go mod tidy -diff || { echo "run go mod tidy in $$dir"; exit 1; }; } && \
 		go vet ./... && "$$staticcheck" ./... && go test $(RACE) -shuffle=on ./... ) || exit 1; \
@@ -54,9 +54,10 @@ test-examples: ## vet, lint and test the examples that are modules of their own
 .PHONY: check
 check: lint modules test-examples schedules test ## everything that CI checks
 
-# Where there is no npm the tests of these clients are skipped, and say so.
+# Where a client is not installed its tests are skipped, and say so.
 .PHONY: mcp-peers
-mcp-peers: ## other clients of MCP against the bridge; npm installs them
+mcp-peers: ## other clients of MCP against the bridge; npm and go install them
+	go -C bridge/mcp/testdata/peers/mcp-go mod download
 	cd bridge/mcp/testdata/peers && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	MCP_PEERS=require go test -count=1 -run 'Clients|Conformance' ./bridge/mcp ./examples/mcp-conformance
 

@@ -37,6 +37,7 @@ const (
 	jsonV2        = "github.com/go-json-experiment/json"
 	jsontext      = "github.com/go-json-experiment/json/jsontext"
 	pgx           = "github.com/jackc/pgx/v5"
+	s2            = "github.com/klauspost/compress/s2"
 	mcpSDK        = "github.com/modelcontextprotocol/go-sdk"
 	rapid         = "pgregory.net/rapid"
 )
@@ -65,18 +66,19 @@ var house = map[string]place{
 	"checkpoint/pgstore":        {floor: 2, beside: []string{"checkpoint", "internal/watch"}, outside: []string{pgx}},
 	"checkpoint/checkpointtest": {floor: 2, beside: []string{"checkpoint"}, outside: []string{goCmp, rapid}},
 
-	"gate":          {floor: 3, outside: []string{jsonV2}},
+	"gate":          {floor: 3, outside: []string{jsonV2, s2}},
 	"gate/gatetest": {floor: 3, beside: []string{"gate"}},
 
 	"agent": {floor: 4, outside: []string{eino, einoSchema}},
 
-	"bench":                    {floor: 5, outside: []string{bbolt, pgx, mcpSDK}},
+	"bench":                    {floor: 5, outside: []string{bbolt, eino, pgx, mcpSDK}},
 	"bench/ratios":             {floor: 5},
 	"examples/observe":         {floor: 5},
 	"examples/terminal":        {floor: 5, outside: []string{anything}},
 	"bridge/mcp":               {floor: 4, outside: []string{mcpSDK}},
 	"examples/mcp-server":      {floor: 5, outside: []string{mcpSDK}},
 	"examples/mcp-conformance": {floor: 5, outside: []string{mcpSDK}},
+	"examples/mcp-agent":       {floor: 5, outside: []string{eino, mcpSDK}},
 }
 
 // A package's tests may import besides what the package may: these modules, and every package of

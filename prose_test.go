@@ -77,12 +77,17 @@ func TestPackagesHaveExamples(t *testing.T) {
 	}
 }
 
-// What the README and the page on handlers show is code that compiles and runs in a test.
+// What the README and the pages on handlers and agents show is code that compiles and runs in a test.
 func TestShownCodeIsTested(t *testing.T) {
-	for page, tested := range map[string]string{
-		"README.md": "gate/example_test.go", "docs/handlers.md": "gate/gatetest/handlers_test.go",
+	for page, tested := range map[string][]string{
+		"README.md":        {"gate/example_test.go", "agent/example_test.go"},
+		"docs/handlers.md": {"gate/gatetest/handlers_test.go"},
+		"docs/agent.md":    {"agent/example_test.go"},
 	} {
-		code := unindented(readText(t, tested))
+		code := ""
+		for _, file := range tested {
+			code += unindented(readText(t, file))
+		}
 		code = strings.ReplaceAll(code, "deploy := func(", "func deploy(") // a local function there
 		blocks := strings.Split(readText(t, page), "```go\n")[1:]
 		if len(blocks) == 0 {
@@ -94,7 +99,7 @@ func TestShownCodeIsTested(t *testing.T) {
 				t.Errorf("%s: a code block has no end", page)
 			}
 			if !strings.Contains(code, unindented(shown)) {
-				t.Errorf("%s does not hold this code of %s:\n%s", tested, page, shown)
+				t.Errorf("%v do not hold this code of %s:\n%s", tested, page, shown)
 			}
 		}
 	}

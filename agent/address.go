@@ -9,9 +9,9 @@ import (
 	"github.com/cloudwego/eino/compose"
 )
 
-// place returns where in the tree of agents ctx stands: the names of the agents from the top, a path
-// that tells two agents of one name apart by the tool calls that lead to them, and the positions of
-// the calls of agents in tools among these.
+// place returns where in the tree of agents ctx stands: the names of the agents from the top, a
+// path that tells two agents of one name apart by the tool calls that lead to them, and the
+// positions of the calls of agents in tools among these.
 func place(ctx context.Context) (agents []string, path string, position []int) {
 	var parts []string
 	if outer, _ := ctx.Value(placeKey{}).(*outerPlace); outer != nil {

@@ -94,14 +94,12 @@ func (a *Agent) start(ctx context.Context, s Start, tell func(Event)) (*Run, err
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}
-	if err := a.clear(ctx, s, tell); err != nil {
-		return nil, fmt.Errorf("start run: %w", err)
-	}
-	begun, err := json.Marshal(notes{V: notesVersion, Conversation: s.Conversation, Streaming: a.opts.Streaming})
+	noted, err := json.Marshal(notes{V: notesVersion, Streaming: a.opts.Streaming})
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}
-	run, err := a.face.BeginRun(ctx, gate.RunStart{Scope: s.Scope, Notes: begun, Keep: map[string][]byte{inputName: input}})
+	begun := gate.RunStart{Scope: s.Scope, Key: s.Conversation, Notes: noted, Keep: map[string][]byte{inputName: input}}
+	run, err := a.begin(ctx, s, begun, tell)
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}

@@ -3,8 +3,12 @@ package agent
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/gob"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 )
 
@@ -15,29 +19,91 @@ import (
 // save.
 type capture struct {
 	mu          sync.Mutex // guards what follows
-	checkpoints map[string][]byte
+	checkpoints map[string]captured
 	written     map[string]bool
 }
 
-// open reads what pack wrote; nil is a run that has stopped nowhere yet.
+// A captured checkpoint, in the form in which it stands in the run's blob:
+//
+//	captureFormat ‖ uvarint(len(id)) ‖ id ‖ uvarint(len(checkpoint)) ‖ checkpoint
+//
+// One after the other they are the blob. The first releases wrote a map with gob, no stream of
+// which begins with that byte.
+type captured struct {
+	part       []byte
+	checkpoint []byte // the end of part
+}
+
+const captureFormat = 0x81
+
+var errCapture = errors.New("read the checkpoints: they are damaged")
+
+func capturedAs(id string, checkpoint []byte) captured {
+	part := append(make([]byte, 0, 1+2*binary.MaxVarintLen64+len(id)+len(checkpoint)), captureFormat)
+	part = appendSized(appendSized(part, []byte(id)), checkpoint)
+	return captured{part, part[len(part)-len(checkpoint):]}
+}
+
+// open reads what pack wrote; nil is a run that has stopped nowhere yet. It keeps blob.
 func (c *capture) open(blob []byte) error {
-	c.checkpoints, c.written = map[string][]byte{}, map[string]bool{}
-	if blob == nil {
+	c.checkpoints, c.written = map[string]captured{}, map[string]bool{}
+	switch {
+	case blob == nil:
 		return nil
+	case len(blob) == 0 || blob[0] != captureFormat:
+		return c.openGob(blob)
 	}
-	if err := gob.NewDecoder(bytes.NewReader(blob)).Decode(&c.checkpoints); err != nil {
-		return fmt.Errorf("read the checkpoints: %w", err)
+	for len(blob) > 0 {
+		id, rest, ok := cutSized(blob[1:])
+		if !ok || blob[0] != captureFormat {
+			return errCapture
+		}
+		checkpoint, rest, ok := cutSized(rest)
+		if _, twice := c.checkpoints[string(id)]; twice || !ok {
+			return errCapture
+		}
+		c.checkpoints[string(id)] = captured{blob[:len(blob)-len(rest)], checkpoint}
+		blob = rest
 	}
 	return nil
 }
 
-// pack writes the checkpoints as one blob.
-func (c *capture) pack() ([]byte, error) {
+func (c *capture) openGob(blob []byte) error {
+	var all map[string][]byte
+	if err := gob.NewDecoder(bytes.NewReader(blob)).Decode(&all); err != nil {
+		return fmt.Errorf("read the checkpoints: %w", err)
+	}
+	for id, checkpoint := range all {
+		c.checkpoints[id] = capturedAs(id, checkpoint)
+	}
+	return nil
+}
+
+// pack returns the checkpoints as one blob, which is not to be changed.
+func (c *capture) pack() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var buf bytes.Buffer
-	err := gob.NewEncoder(&buf).Encode(c.checkpoints)
-	return buf.Bytes(), err
+	var parts [][]byte
+	for _, id := range slices.Sorted(maps.Keys(c.checkpoints)) {
+		parts = append(parts, c.checkpoints[id].part)
+	}
+	if len(parts) == 1 { // nearly always, and it can be megabytes
+		return parts[0]
+	}
+	return slices.Concat(parts...)
+}
+
+func appendSized(to, part []byte) []byte {
+	return append(binary.AppendUvarint(to, uint64(len(part))), part...)
+}
+
+func cutSized(from []byte) (part, rest []byte, ok bool) {
+	size, n := binary.Uvarint(from)
+	if n <= 0 || size > uint64(len(from)-n) {
+		return nil, nil, false
+	}
+	end := n + int(size)
+	return from[n:end:end], from[end:], true
 }
 
 // Get implements eino's store.
@@ -45,14 +111,14 @@ func (c *capture) Get(_ context.Context, id string) ([]byte, bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	checkpoint, ok := c.checkpoints[id]
-	return checkpoint, ok, nil
+	return checkpoint.checkpoint, ok, nil
 }
 
 // Set implements eino's store.
 func (c *capture) Set(_ context.Context, id string, checkpoint []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.checkpoints[id], c.written[id] = bytes.Clone(checkpoint), true
+	c.checkpoints[id], c.written[id] = capturedAs(id, checkpoint), true
 	return nil
 }
 

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,34 +15,25 @@ import (
 // told so, or the model, can ask again.
 const maxCancelled = 16
 
-// clear makes room for a new message in a conversation: while a run of it has not ended, a new one
-// is refused, or the questions of the other are cancelled and it goes on to its end.
-func (a *Agent) clear(ctx context.Context, s Start, tell func(Event)) error {
-	if s.Conversation == "" {
-		return nil
-	}
-	q := gate.RunQuery{Scope: s.Scope}
-	for {
-		page, err := a.face.Runs(ctx, q)
-		if err != nil {
-			return err
+// begin begins a run, alone in its conversation: while another run of it has not ended, a new one
+// is refused, or the questions of the other are cancelled and it goes on to its end. The refusal
+// wraps the gate's, whose Interaction is the other run.
+func (a *Agent) begin(ctx context.Context, s Start, begun gate.RunStart, tell func(Event)) (*gate.Run, error) {
+	for range maxCancelled {
+		run, err := a.face.BeginRun(ctx, begun)
+		var taken *gate.Error
+		if !errors.As(err, &taken) || taken.Code != gate.ErrStartConflict {
+			return run, err
 		}
-		for _, live := range page.Runs {
-			known, err := readNotes(live.Notes)
-			if err != nil || known.Conversation != s.Conversation {
-				continue // one that cannot be read here is no reason to be silent for ever
-			}
-			if !s.CancelOpen {
-				return fmt.Errorf("%w: run %s", ErrConversationOpen, live.ID)
-			}
-			if err := a.cancel(ctx, s, live.ID, tell); err != nil {
-				return fmt.Errorf("cancel run %s: %w", live.ID, err)
-			}
+		other := taken.Interaction
+		if !s.CancelOpen {
+			return nil, fmt.Errorf("%w: run %s: %w", ErrConversationOpen, other, taken)
 		}
-		if q.After = page.Next; q.After == "" {
-			return nil
+		if err := a.cancel(ctx, s, other, tell); err != nil {
+			return nil, fmt.Errorf("cancel run %s: %w", other, err)
 		}
 	}
+	return nil, fmt.Errorf("%w: others begin again and again", ErrConversationOpen)
 }
 
 // cancel answers every question of a run with cancel, until it ends. What models and tools do then

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/parley-go/parley/agent"
+	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/checkpoint/memstore"
 	"github.com/parley-go/parley/gate"
 	"github.com/parley-go/parley/internal/scripted"
@@ -50,6 +52,69 @@ func TestNewMessageWhileQuestionsAreOpen(t *testing.T) {
 	if ended.Status != agent.Finished || strings.Count(ended.Message, "broke off") != 2 || effects.Load() != 0 {
 		t.Errorf("the first run: %+v", ended)
 	}
+}
+
+// A gathering store lets the first two runs begin at once only.
+type gathering struct {
+	*memstore.Store
+	coming sync.WaitGroup
+	came   atomic.Int64
+}
+
+func (s *gathering) Commit(ctx context.Context, b *checkpoint.Batch) error {
+	if len(b.Puts) > 0 && b.Puts[0].Record.Status == checkpoint.RunLive && b.Puts[0].Record.Revision == 1 && s.came.Add(1) <= 2 {
+		s.coming.Done()
+		s.coming.Wait()
+	}
+	return s.Store.Commit(ctx, b)
+}
+
+// R23: of two messages of one conversation that come at once one begins a run, on all replicas; the
+// other is refused, and when the run has ended the next one begins.
+func TestConversationStartsOnce(t *testing.T) {
+	var effects atomic.Int64
+	store := &gathering{Store: memstore.New()}
+	store.coming.Add(2)
+	var worlds []*world
+	for range 2 {
+		worlds = append(worlds, open(t, store, worldOptions{
+			tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
+		}))
+	}
+	start := agent.Start{
+		Scope: "ann", Conversation: "talk", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything,
+	}
+	var wg sync.WaitGroup
+	begun := make(chan *agent.Run, 2)
+	for _, w := range worlds {
+		wg.Go(func() {
+			run, err := w.agent.Start(context.Background(), start).Run()
+			if err == nil {
+				begun <- run
+			} else if !errors.Is(err, agent.ErrConversationOpen) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	close(begun)
+	if len(begun) != 1 {
+		t.Fatalf("%d runs of one conversation began", len(begun))
+	}
+	run := <-begun
+	_, err := worlds[0].agent.Start(t.Context(), start).Run()
+	var taken *gate.Error
+	if wantCode(t, "a new message", err, agent.ErrConversationOpen); !errors.As(err, &taken) || taken.Interaction != run.ID {
+		t.Errorf("which run it is: %v", err)
+	}
+	if ended := worlds[1].resume(run.ID, to(run.Questions[0], allow)); ended.Status != agent.Finished {
+		t.Fatalf("%+v", ended)
+	}
+	next, err := worlds[0].agent.Start(t.Context(), start).Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantWaiting(t, next, "a")
 }
 
 // R24: a loop that waits on the gate goes on when the answer comes by another road, and when nobody

@@ -11,7 +11,8 @@
 //	a, err := agent.New(ctx, g, func(ctx context.Context) (adk.Agent, error) {
 //		return adk.NewChatModelAgent(ctx, config)
 //	}, nil)
-//	for event, err := range a.Start(ctx, agent.Start{Scope: user, Messages: messages, Facilities: can}) {
+//	start := agent.Start{Scope: user, Messages: messages, Facilities: can}
+//	for event, err := range a.Start(ctx, start) {
 //		// show it; of an Asked put the Prompt to the person, then a.Resume with the answer
 //	}
 //
@@ -30,8 +31,8 @@
 //     tells how, and runs nothing.
 //   - What the model answered is kept until the next commit: after a crash the same tool calls come
 //     again, and each follows what its tool chose (R27).
-//   - What happens is told as [Events]: text of models, tools and their progress, questions, the end.
-//     Leaving the loop over them stops the run, which can be resumed.
+//   - What happens is told as [Events]: text of models, tools and their progress, questions, the
+//     end. Leaving the loop over them stops the run, which can be resumed.
 //   - A person's no reaches the tool, and by default the model is told which it was (R17).
 //
 // A tool that cannot go on for a reason that may pass (the store does not serve, its revision

@@ -6,7 +6,7 @@ import "errors"
 var (
 	// ErrNoRun: a tool was called outside of a run of an [Agent].
 	ErrNoRun = errors.New("the tool is not called in a run of an agent under the gate")
-	// ErrRanged: the events of one Start, Resume or Wait were ranged over a second time. Nothing ran.
+	// ErrRanged: the events of one Start, Resume or Wait were ranged over before. Nothing ran.
 	ErrRanged = errors.New("the events were ranged over before")
 	// ErrModel: a tool was called by an agent whose model is not wrapped with [Model].
 	ErrModel = errors.New("the agent's model is not wrapped with agent.Model")
@@ -26,9 +26,10 @@ var (
 	// ErrConversationOpen: a run of the conversation has not ended, so that a new message would
 	// pass its questions over. Answer them, or start with CancelOpen.
 	ErrConversationOpen = errors.New("a run of the conversation waits or goes on")
-	// ErrCheckpoint: the run's checkpoint does not fit the agent as it is now, or holds another
-	// call than the one that asked. Nothing ran, and the run is as it was.
-	ErrCheckpoint = errors.New("the checkpoint does not fit")
+	// ErrCheckpoint: what is stored of the run does not fit: its checkpoint is not one of the agent
+	// as it is now, or holds another call than the one that asked, or its notes or its result are
+	// none of this package's. Nothing ran, and the run is as it was.
+	ErrCheckpoint = errors.New("what is stored of the run does not fit")
 	// ErrExtra: a message has an Extra value that eino cannot write into a checkpoint, so that a
 	// question in this conversation could never be stored.
 	ErrExtra = errors.New("a message has an Extra value that eino cannot store")

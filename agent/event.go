@@ -31,12 +31,14 @@ type RunGoing struct{ ID checkpoint.ID }
 // streams, a piece of it.
 type ModelText struct {
 	Agents []string // the names of the agents that lead to the model, from the top
-	Turn   string   // one for all pieces of an answer, and another one for every other answer of the run
-	Text   string
+	// Turn is one for all pieces of an answer, and another one for every other answer of the run.
+	// An answer that is told again, or that broke off and is asked for again, has the one it had.
+	Turn string
+	Text string
 }
 
-// ToolStarted: a tool is called, or an agent in a tool. A call that goes on after the run stopped
-// does not start again.
+// ToolStarted: a tool is called, or an agent in a tool. A call that the run's commit holds goes on
+// without starting again.
 type ToolStarted struct {
 	Origin
 	Arguments string // as the model gave them

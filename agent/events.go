@@ -24,29 +24,30 @@ import (
 // Leaving the loop early, by a panic too, is the same as cancelling the context: what models and
 // tools do is broken off, the run stops and is released, and what it asked until then is kept. The
 // loop is left when that is done and no goroutine of the run is left; a tool that does not heed its
-// context is waited for. [Agent.Resume] then goes on with the run, whose id [RunGoing] told, unless
-// it ended just before.
+// context is waited for, and so is one that is not under the gate, whose context does not end.
+// [Agent.Resume] then goes on with the run, whose id [RunGoing] told, unless it ended just before.
 //
 // A slow loop holds up nothing: models and tools run on, and the events wait for it in memory.
 //
 // The order is that in which things happened. RunGoing comes first; before it come only events of
 // the runs that Start.CancelOpen ends. The text of a model's answer comes before the tool calls in
-// it start, and of one call come ToolStarted, then ToolProgress and ToolText, then ToolEnded. Events
-// of calls that run at the same time are mixed. What comes last is told after the run's commit
-// (R25): Asked for each open question, and then RunWaiting, RunFinished or RunFailed, in whose turn
-// of the loop the run can be resumed already.
+// it start, and of one call come ToolStarted, then ToolProgress and ToolText, then ToolEnded.
+// Events of calls that run at the same time are mixed. What comes last is told after the run's
+// commit (R25): Asked for each open question, and then RunWaiting, RunFinished or RunFailed, in
+// whose turn of the loop the run can be resumed already.
+//
+// A run that goes on after a crash, an error or a loop that was left tells again what happened
+// since its last commit, with the same Turn and StartID.
 //
 // An error comes as the last pair, without an event. Where it is known how the run stands, that is
 // the event before it.
 type Events iter.Seq2[Event, error]
 
-// Run ranges over the events and returns where the run stands at the end. Where an error comes with
-// a run, that one can be resumed, or has failed.
+// Run ranges over the events and returns where the run stands at the end. A run that comes with an
+// error can be resumed, or has failed, as its Status says.
 func (events Events) Run() (run *Run, err error) {
 	for event, failed := range events {
 		switch event := event.(type) {
-		case RunGoing:
-			run = nil
 		case RunWaiting:
 			run = event.Run
 		case RunFinished:

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/compose"
@@ -123,57 +125,6 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// R25: when the loop is told where the run stands, that is committed: the loop itself can go on with
-// it.
-func TestResumedInTheLoop(t *testing.T) {
-	var effects atomic.Int64
-	w := open(t, memstore.New(), worldOptions{
-		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
-	})
-	for event, err := range w.agent.Start(t.Context(), releaseIt) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if asked, ok := event.(agent.Asked); ok {
-			page, err := w.agent.Runs(t.Context(), gate.RunQuery{Scope: "ann"})
-			if err != nil || len(page.Runs) != 1 {
-				t.Fatalf("have %+v, %v", page, err)
-			}
-			wantFinished(t, w.resume(page.Runs[0].ID, to(asked.Question, allow)), "[deployed a]")
-		}
-	}
-	if effects.Load() != 1 {
-		t.Errorf("%d effects", effects.Load())
-	}
-}
-
-// Nothing happens before the range, and a second one runs nothing.
-func TestRangedOnce(t *testing.T) {
-	var effects atomic.Int64
-	m := after(scripted.Do(call("a", "deploy", deployInput{"a"})))
-	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: m})
-	count := func() int {
-		t.Helper()
-		page, err := w.agent.Runs(t.Context(), gate.RunQuery{Scope: "ann"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(page.Runs)
-	}
-	events := w.agent.Start(t.Context(), releaseIt)
-	if n := count(); n != 0 || m.Asked() != 0 {
-		t.Fatalf("before the range there are %d runs, and the model was asked %d times", n, m.Asked())
-	}
-	if _, err := events.Run(); err != nil {
-		t.Fatal(err)
-	}
-	lines, run, err := seen(t, events)
-	wantCode(t, "a second range", err, agent.ErrRanged)
-	if len(lines) != 0 || run != nil || count() != 1 || m.Asked() != 1 {
-		t.Errorf("the second range: %v, %+v; %d runs, the model was asked %d times", lines, run, count(), m.Asked())
-	}
-}
-
 // An error is the last pair, and where the run stands comes before it.
 func TestErrorIsTheLastPair(t *testing.T) {
 	down := errors.New("down")
@@ -198,116 +149,59 @@ func TestErrorIsTheLastPair(t *testing.T) {
 	}
 }
 
-// R35: a loop that stands still holds up neither the model nor a tool, and misses nothing.
-func TestSlowLoop(t *testing.T) {
-	ended := make(chan struct{})
-	tool := gate.NewTool("t", func(ctx context.Context, _ struct{}) (string, error) {
-		defer close(ended)
-		return "done", interrupt.Progress(ctx, interrupt.Update{Completed: 1})
-	}, nil)
-	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{tool}, model: after(announced("Now. ", call("a", "t", struct{}{})))})
-	var lines []string
-	for event, err := range w.agent.Start(t.Context(), releaseIt) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		<-ended // at the first event already
-		lines = append(lines, line(event))
+// What the runs that CancelOpen ends still do is told first, and that they stop is not.
+func TestEventsOfRunsThatAreCancelled(t *testing.T) {
+	var effects atomic.Int64
+	w := open(t, memstore.New(), worldOptions{
+		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
+	})
+	start := releaseIt
+	start.Conversation = "talk"
+	first, err := w.agent.Start(t.Context(), start).Run()
+	if err != nil {
+		t.Fatal(err)
 	}
-	wantSeen(t, lines, `<going>Now. <started a t{}><t at 1><ended a done>[done]<finished [done]>`)
-}
-
-// patient is a tool that works until its context ends, once it has closed atWork; without that
-// channel it is done at once. It counts those that are at work.
-func patient(working *atomic.Int64, atWork chan struct{}) *gate.Tool {
-	return gate.NewTool("patient", func(ctx context.Context, _ struct{}) (string, error) {
-		working.Add(1)
-		defer working.Add(-1)
-		if atWork == nil {
-			return "done", nil
-		}
-		close(atWork)
-		<-ctx.Done()
-		return "", ctx.Err()
-	}, &gate.ToolOptions{Replay: gate.Repeatable})
-}
-
-// R23, R25: whoever leaves the loop, at whatever event, leaves no tool at work and no claim: another
-// process goes on with the run at once, and nothing has its effect twice.
-func TestLoopIsLeft(t *testing.T) {
-	for _, streaming := range []bool{false, true} {
-		all := 4 // events, and then both tools are at work; the text has two pieces where it streams
-		if streaming {
-			all = 5
-		}
-		for n := 1; n <= all; n++ {
-			var effects, working atomic.Int64
-			store := memstore.New()
-			m := after(announced("Two things.", call("a", "deploy", deployInput{"a"}), call("p", "patient", struct{}{})))
-			first := open(t, store, worldOptions{
-				tools: []*gate.Tool{deploy(&effects, nil), patient(&working, make(chan struct{}))}, model: m, streaming: streaming,
-			})
-			var going agent.RunGoing
-			var lines []string
-			for event, err := range first.agent.Start(t.Context(), releaseIt) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if is, ok := event.(agent.RunGoing); ok {
-					going = is
-				}
-				if lines = append(lines, line(event)); len(lines) == n {
-					break
-				}
-			}
-			if working.Load() != 0 {
-				t.Fatalf("left after %v: %d tools are at work", lines, working.Load())
-			}
-			second := open(t, store, worldOptions{
-				tools: []*gate.Tool{deploy(&effects, nil), patient(&working, nil)}, model: m, streaming: streaming,
-			})
-			run := second.resume(going.ID)
-			wantWaiting(t, run, "a")
-			wantFinished(t, second.resume(run.ID, to(run.Questions[0], allow)), "[deployed a][done]")
-			if effects.Load() != 1 || m.Asked() > 3 {
-				t.Errorf("left after %v: %d effects, the model was asked %d times", lines, effects.Load(), m.Asked())
-			}
-		}
+	start.CancelOpen = true
+	lines, run, err := seen(t, w.agent.Start(t.Context(), start))
+	if err != nil || run.ID == first.ID {
+		t.Fatalf("have %+v, %v", run, err)
 	}
+	told := "The person who was asked about this call broke off. It was not carried out. Do not make this call again."
+	wantSeen(t, lines, "<ended a "+told+">["+told+`]<going><started a deploy{"service":"a"}><asked a><waiting>`)
 }
 
-// A loop that panics, or whose goroutine ends, is left like any other.
-func TestLoopDies(t *testing.T) {
-	for name, die := range map[string]func(){
-		"panic": func() { panic("the screen broke") }, "end of the goroutine": runtime.Goexit,
-	} {
-		var effects, working atomic.Int64
-		atWork := make(chan struct{})
+// R24: who waits is told nothing until the run goes on, and then what happens in it.
+func TestEventsOfWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var effects atomic.Int64
 		w := open(t, memstore.New(), worldOptions{
-			tools: []*gate.Tool{deploy(&effects, nil), patient(&working, atWork)},
-			model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("p", "patient", struct{}{}))),
+			tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
 		})
-		var going agent.RunGoing
-		left := make(chan any)
-		go func() {
-			defer close(left)
-			defer func() { left <- recover() }()
-			for event := range w.agent.Start(t.Context(), releaseIt) {
-				if is, ok := event.(agent.RunGoing); ok {
-					going = is
-				}
-				if started, ok := event.(agent.ToolStarted); ok && started.Tool == "patient" {
-					<-atWork
-					die()
-				}
+		run := w.start()
+		begun := time.Now()
+		time.AfterFunc(time.Minute, func() {
+			err := w.gate.Answer(context.Background(), gate.AnswerRequest{
+				Interaction: run.Questions[0].Interaction, Round: 1, Scope: "ann", Answers: to(run.Questions[0], allow).Answers,
+			})
+			if err != nil {
+				t.Error(err)
 			}
-		}()
-		<-left
-		seen, err := w.agent.Inspect(t.Context(), "ann", going.ID)
-		if err != nil || seen.Status != agent.Waiting || working.Load() != 0 {
-			t.Errorf("%s: have %+v, %v; %d tools are at work", name, seen, err, working.Load())
+		})
+		events := w.agent.Wait(t.Context(), agent.Resume{Scope: "ann", Run: run.ID, Facilities: everything})
+		var lines []string
+		for event, err := range events {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if lines = append(lines, line(event)); time.Since(begun) < time.Minute {
+				t.Errorf("told after %v: %v", time.Since(begun), lines)
+			}
 		}
-	}
+		wantSeen(t, lines, `<going><ended a deployed a>[deployed a]<finished [deployed a]>`)
+		_, err := events.Run()
+		wantCode(t, "a second range", err, agent.ErrRanged)
+		w.close()
+	})
 }
 
 // Events of calls that run at the same time are mixed, and those of one call are in their order.

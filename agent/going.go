@@ -161,8 +161,7 @@ func (g *going) notes() notes {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return notes{
-		V: notesVersion, Conversation: g.noted.Conversation, Streaming: g.noted.Streaming,
-		Turns: maps.Clone(g.turns), Calls: slices.SortedFunc(maps.Values(g.calls), inOrder),
+		V: notesVersion, Streaming: g.noted.Streaming, Turns: maps.Clone(g.turns), Calls: slices.SortedFunc(maps.Values(g.calls), inOrder),
 	}
 }
 

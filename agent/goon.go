@@ -1,9 +1,7 @@
 package agent
 
 import (
-	"bytes"
 	"context"
-	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,18 +25,26 @@ const mainCheckpoint = "agent"
 func (a *Agent) going(ctx context.Context, run *gate.Run, scope string, can []interrupt.Facility, tell func(Event)) *going {
 	return &going{
 		face: a.face, run: run, scope: scope, facilities: slices.Clone(can), caller: ctx, tell: tell,
-		turns: map[string]int{}, latest: map[string][]string{}, unused: map[string]string{}, calls: map[string]envelope{}, trouble: map[string]error{},
+		turns: map[string]int{}, latest: map[string][]string{}, unused: map[string]string{},
+		calls: map[string]envelope{}, trouble: map[string]error{},
 	}
 }
 
 // goOn lets eino go on until it stops, and records what came of it.
 func (a *Agent) goOn(ctx context.Context, g *going) (*Run, error) {
 	defer g.run.Release(ctx) // where nothing else stopped it
+	var cancel context.CancelFunc
+	g.caller, cancel = g.run.Context(ctx)
+	defer cancel()
 	g.tell(RunGoing{g.run.ID()})
 	e := end{err: g.read(ctx)}
 	if e.err == nil {
 		// eino's context does not end with the caller's: then it would throw away what tools did.
 		e = g.drive(with(context.WithoutCancel(ctx), g), &a.agents, mainCheckpoint, g.input)
+	}
+	var lost *gate.Error
+	if e.err != nil && errors.As(context.Cause(g.caller), &lost) { // which is why models and tools broke off
+		e.err = fmt.Errorf("%w: %w", lost, e.err)
 	}
 	return g.conclude(ctx, e)
 }
@@ -53,7 +59,7 @@ func (g *going) read(ctx context.Context) error {
 	if n.Turns != nil {
 		g.turns = maps.Clone(n.Turns)
 	}
-	blob, err := g.run.Blob(ctx)
+	blob, err := g.run.Blob()
 	if err != nil {
 		return err
 	}
@@ -69,8 +75,8 @@ func (g *going) input() ([]*schema.Message, error) {
 		return g.begun, nil
 	}
 	data, _ := g.run.Kept(inputName)
-	var input []*schema.Message
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&input); err != nil {
+	input, err := decodeMessages(data)
+	if err != nil {
 		return nil, fmt.Errorf("%w: the messages it began with: %w", ErrCheckpoint, err)
 	}
 	return input, nil
@@ -109,11 +115,7 @@ func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 	if err != nil {
 		return run, wrap(err)
 	}
-	blob, err := g.store.pack()
-	if err != nil {
-		return run, wrap(err)
-	}
-	open, err := g.run.Commit(ctx, gate.RunCommit{Notes: text, Blob: blob})
+	open, err := g.run.Commit(ctx, gate.RunCommit{Notes: text, Blob: g.store.pack()})
 	if err != nil {
 		return run, wrap(err)
 	}

@@ -385,10 +385,12 @@ func TestFailureBesideAQuestion(t *testing.T) {
 	wantFinished(t, w.resume(run.ID, to(of(t, run, "a"), allow)), "[deployed a][up]")
 }
 
-// R27: a tool that asks while it is to recover is refused, and the run goes on with that.
+// R27: a tool that asks while it is to recover is refused, which the model is told; the question
+// beside it stays open with its token.
 func TestAsksInRecovery(t *testing.T) {
+	var effects atomic.Int64
 	store := memstore.New()
-	m := after(scripted.Do(call("a", "t", struct{}{})))
+	m := after(scripted.Do(call("a", "t", struct{}{}), call("b", "deploy", deployInput{"b"})))
 	died := make(chan struct{})
 	asks := func(first bool) *gate.Tool {
 		return gate.NewTool("t", func(ctx context.Context, _ struct{}) (string, error) {
@@ -401,15 +403,22 @@ func TestAsksInRecovery(t *testing.T) {
 			return "", err
 		}, &gate.ToolOptions{Replay: gate.Recover})
 	}
-	first := open(t, store, worldOptions{tools: []*gate.Tool{asks(true)}, model: m})
+	first := open(t, store, worldOptions{tools: []*gate.Tool{asks(true), deploy(&effects, nil)}, model: m})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-died; cancel() }()
 	run, err := first.agent.Start(ctx, agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
 	if err != nil || len(run.Problems) != 1 {
 		t.Fatalf("have %+v, %v", run, err)
 	}
-	w := open(t, store, worldOptions{tools: []*gate.Tool{asks(false)}, model: m})
-	wantFinished(t, w.resume(run.ID), "[The call failed: the tool asked a question while it was to recover]")
+	q := of(t, run, "b")
+	w := open(t, store, worldOptions{tools: []*gate.Tool{asks(false), deploy(&effects, nil)}, model: m})
+	run = w.resume(run.ID)
+	wantWaiting(t, run, "b")
+	if of(t, run, "b").Prompt.Token != q.Prompt.Token {
+		t.Error("the question beside it has another token")
+	}
+	run = w.resume(run.ID, to(q, allow))
+	wantFinished(t, run, "[The call failed: the tool asked a question while it was to recover][deployed b]")
 }
 
 // R25: a caller whose context ends does not lose what was asked until then.

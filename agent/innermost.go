@@ -207,12 +207,12 @@ type stream[T any] struct {
 	reader *schema.StreamReader[T]
 	writer *writer[T]
 	begun  chan struct{} // closed when the first piece is there
-	passed bool          // the same; read by the goroutine of the call, and by others after it has ended
+	passed bool          // the same; of the goroutine of the call, and of others after its end
 	closed bool          // nobody reads any more
 }
 
-// pump reads all pieces, tells them and passes them on. A question in place of the first one is a question;
-// later it is a failure: what was said cannot be taken back.
+// pump reads all pieces, tells them and passes them on. A question in place of the first one is a
+// question; later it is a failure: what was said cannot be taken back.
 func (s *stream[T]) pump(source *schema.StreamReader[T], tell func(piece T)) (pieces []T, err error) {
 	for {
 		piece, err := source.Recv()

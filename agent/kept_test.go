@@ -109,8 +109,8 @@ func copyTo(t *testing.T, path string, write func(to io.Writer) error) {
 	}
 }
 
-// stopped is a run of the agent's face with these notes and this checkpoint.
-func stopped(t *testing.T, notes, blob []byte) (*agent.Agent, *gate.Run, func()) {
+// begun is a run of the agent's face that its caller has.
+func begun(t *testing.T) (*agent.Agent, *gate.Run, func()) {
 	t.Helper()
 	ctx := context.Background()
 	g, err := gate.Open(ctx, memstore.New(), &gate.Options{Keys: [][]byte{testKey}, Logger: slog.New(slog.DiscardHandler)})
@@ -125,20 +125,50 @@ func stopped(t *testing.T, notes, blob []byte) (*agent.Agent, *gate.Run, func())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !json.Valid(notes) {
-		t.Skip("the gate refuses notes that are not JSON")
-	}
 	run, err := face.BeginRun(ctx, gate.RunStart{Scope: "ann"})
 	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := run.Commit(ctx, gate.RunCommit{Notes: notes, Blob: blob}); err != nil {
 		t.Fatal(err)
 	}
 	return a, run, func() {
 		if err := g.Close(ctx); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// stopped is a run of the agent's face with these notes and this checkpoint.
+func stopped(t *testing.T, notes, blob []byte) (*agent.Agent, *gate.Run, func()) {
+	t.Helper()
+	if !json.Valid(notes) {
+		t.Skip("the gate refuses notes that are not JSON")
+	}
+	a, run, end := begun(t)
+	if _, err := run.Commit(context.Background(), gate.RunCommit{Notes: notes, Blob: blob}); err != nil {
+		t.Fatal(err)
+	}
+	return a, run, end
+}
+
+// A run that somebody else ended, with a result that is none of an agent's, is told as that wherever
+// it is looked at, and the listing goes on.
+func TestResultOfAnotherProgram(t *testing.T) {
+	for _, result := range []json.RawMessage{[]byte(`{"a":1}`), []byte(`7`), nil} {
+		a, run, end := begun(t)
+		if err := run.Finish(t.Context(), gate.RunEnd{Result: result}); err != nil {
+			t.Fatal(err)
+		}
+		have, err := a.Resume(t.Context(), agent.Resume{Scope: "ann", Run: run.ID()}).Run()
+		wantCode(t, "resume "+string(result), err, agent.ErrCheckpoint)
+		if have == nil || have.Status != agent.Finished || have.Message != "" {
+			t.Errorf("resumed: %+v", have)
+		}
+		_, err = a.Inspect(t.Context(), "ann", run.ID())
+		wantCode(t, "inspect "+string(result), err, agent.ErrCheckpoint)
+		page, err := a.Runs(t.Context(), gate.RunQuery{Scope: "ann", Ended: true})
+		if err != nil || len(page.Runs) != 1 || len(page.Runs[0].Problems) != 1 || !errors.Is(page.Runs[0].Problems[0].Err, agent.ErrCheckpoint) {
+			t.Errorf("listed: %+v, %v", page, err)
+		}
+		end()
 	}
 }
 

@@ -1,26 +1,24 @@
 package agent
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/gob"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strconv"
 
 	"github.com/cloudwego/eino/components"
 	"github.com/cloudwego/eino/components/model"
 	"github.com/cloudwego/eino/schema"
+
+	"github.com/parley-go/parley/gate"
 )
 
 // Model wraps the model of an agent that runs under the gate. In a run it refuses answers whose
 // tool calls have no ids or one id twice ([ErrToolCallIDs]), and keeps every answer until the run's
-// next commit, so that a run that is resumed after a crash gets the same answer to the same
-// messages, and makes the same tool calls, instead of new ones. Outside of a run it is the model.
+// next commit, so that a run that is resumed after a crash gets the same answers again, and makes
+// the same tool calls, instead of new ones. Outside of a run it is the model.
 func Model(m model.ToolCallingChatModel) model.ToolCallingChatModel { return &recorder{m} }
 
 type recorder struct{ model model.ToolCallingChatModel }
@@ -46,7 +44,7 @@ func (r *recorder) Generate(ctx context.Context, input []*schema.Message, opts .
 	if g == nil {
 		return r.model.Generate(ctx, input, opts...)
 	}
-	t, kept, err := g.takeTurn(ctx, input)
+	t, kept, err := g.takeTurn(ctx)
 	if kept != nil || err != nil {
 		t.tell(kept)
 		return kept, err
@@ -70,7 +68,7 @@ func (r *recorder) Stream(
 	if g == nil {
 		return r.model.Stream(ctx, input, opts...)
 	}
-	t, kept, err := g.takeTurn(ctx, input)
+	t, kept, err := g.takeTurn(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -109,47 +107,25 @@ func (t turn) tell(answer *schema.Message) {
 	}
 }
 
-// takeTurn names the turn, and returns what is kept of it.
-func (g *going) takeTurn(ctx context.Context, input []*schema.Message) (turn, *schema.Message, error) {
+// takeTurn names the turn, and returns what is kept of it. With neither that nor an error the model
+// is to be asked.
+func (g *going) takeTurn(ctx context.Context) (turn, *schema.Message, error) {
 	agents, path, _ := place(ctx)
 	t := turn{going: g, agents: agents, path: path, n: g.turnsOf(path) + 1}
-	t.name = "model\x00" + path + "\x00" + strconv.Itoa(t.n) + "\x00" + conversation(input)
+	// Which messages lead to it is no part of the name: what a tool was told to have come to can be
+	// other words the next time (its result need not be kept), and yet its answer has been acted
+	// on.
+	t.name = "model\x00" + path + "\x00" + strconv.Itoa(t.n)
 	data, ok := g.run.Kept(t.name)
 	if !ok || len(data) == 0 { // none, or it was forgotten
-		return t, nil, nil
+		return t, nil, context.Cause(g.caller) // who has left is asked nothing for
 	}
-	var kept []*schema.Message
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&kept); err != nil || len(kept) != 1 {
+	kept, err := decodeMessages(data)
+	if err != nil || len(kept) != 1 {
 		return t, nil, fmt.Errorf("read the model's answer that was kept: %w", errors.Join(ErrCheckpoint, err))
 	}
 	g.answered(path, t.n, kept[0])
 	return t, kept[0], nil
-}
-
-// conversation is the digest of what a model is given, as far as a run can change it.
-func conversation(input []*schema.Message) string {
-	sum := sha256.New()
-	part := func(s string) {
-		var size [8]byte
-		binary.BigEndian.PutUint64(size[:], uint64(len(s)))
-		sum.Write(size[:])
-		_, _ = io.WriteString(sum, s) // a hash takes everything
-	}
-	for _, m := range input {
-		part(string(m.Role))
-		part(m.Content)
-		part(m.ToolCallID)
-		part(strconv.Itoa(len(m.ToolCalls)))
-		for _, call := range m.ToolCalls {
-			part(call.ID)
-			part(call.Function.Name)
-			part(call.Function.Arguments)
-		}
-		for _, p := range m.UserInputMultiContent {
-			part(p.Text)
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // keep checks an answer and keeps it. It is durable when the first tool of it runs; one without
@@ -176,6 +152,11 @@ func (t turn) keep(ctx context.Context, answer *schema.Message) error {
 
 // pump passes the pieces on and keeps the whole.
 func (t turn) pump(ctx context.Context, source *schema.StreamReader[*schema.Message], to *writer[*schema.Message]) {
+	defer func() {
+		if value := recover(); value != nil { // a stream runs its model's code; nobody else is above it here
+			to.Send(nil, &gate.PanicError{Value: value, Stack: debug.Stack()})
+		}
+	}()
 	var pieces []*schema.Message
 	for {
 		piece, err := source.Recv()
@@ -211,21 +192,4 @@ func checkCalls(answer *schema.Message) error {
 		seen[call.ID] = true
 	}
 	return nil
-}
-
-// encodeMessages writes messages as eino does in a checkpoint, so that what eino cannot store is
-// found before anybody is asked.
-func encodeMessages(messages []*schema.Message) ([]byte, error) {
-	var buf bytes.Buffer
-	if err := gob.NewEncoder(&buf).Encode(messages); err != nil {
-		for i, m := range messages {
-			for key, value := range m.Extra {
-				if gob.NewEncoder(io.Discard).Encode(map[string]any{key: value}) != nil {
-					return nil, fmt.Errorf("%w: message %d, Extra %q is a %T", ErrExtra, i+1, key, value)
-				}
-			}
-		}
-		return nil, fmt.Errorf("%w: %w", ErrExtra, err)
-	}
-	return buf.Bytes(), nil
 }

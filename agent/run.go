@@ -52,12 +52,10 @@ type Problem struct {
 
 // notes are what the record of a run keeps beside the checkpoint.
 type notes struct {
-	V int `json:"v"`
-	// Conversation is that of [Start.Conversation].
-	Conversation string         `json:"conversation,omitempty"`
-	Streaming    bool           `json:"streaming,omitempty"`
-	Turns        map[string]int `json:"turns,omitempty"`
-	Calls        []envelope     `json:"calls,omitempty"` // that wait
+	V         int            `json:"v"`
+	Streaming bool           `json:"streaming,omitempty"`
+	Turns     map[string]int `json:"turns,omitempty"`
+	Calls     []envelope     `json:"calls,omitempty"` // that wait
 }
 
 const notesVersion = 1
@@ -83,7 +81,7 @@ func readNotes(data json.RawMessage) (notes, error) {
 	return n, nil
 }
 
-// ofSummary is the run as it is recorded. Where its result is none of an agent's, that is the error.
+// ofSummary is the run as it is recorded. A result that is none of an agent's is the error.
 func ofSummary(s gate.RunSummary) (*Run, error) {
 	r := &Run{ID: s.ID, Status: Waiting, Created: s.Created, Updated: s.Updated}
 	switch {

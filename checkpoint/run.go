@@ -19,6 +19,7 @@ type Run struct {
 	Revision uint64    `json:"revision"`
 	Status   Status    `json:"status"`
 	Scope    Hash      `json:"scope"`
+	Start    Hash      `json:"start,omitzero"` // of its key, while it goes on; zero: it has none
 	Created  time.Time `json:"created"`
 	Updated  time.Time `json:"updated"`
 	Due      time.Time `json:"due,omitzero"` // see [Record.Due]
@@ -37,7 +38,7 @@ type Run struct {
 // A Blob says what the bytes in a row of a run are when they are read back.
 type Blob struct {
 	Size   int64 `json:"size"`   // in bytes, before they were compressed
-	Digest Hash  `json:"digest"` // SHA-256
+	Digest Hash  `json:"digest"` // SHA-256 of the compressed bytes, or, where they are of the first format, of those before
 }
 
 // runVersion is the version of the JSON value in the record of a run. A later release reads all
@@ -58,14 +59,16 @@ func EncodeRun(r *Run) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("write run %s: %w", r.ID, err)
 	}
-	return Record{ID: r.ID, Revision: r.Revision, Status: r.Status, Scope: r.Scope, Due: r.Due, Claim: r.Claim, Data: data}, nil
+	return Record{
+		ID: r.ID, Revision: r.Revision, Status: r.Status, Scope: r.Scope, Start: r.Start, Due: r.Due, Claim: r.Claim, Data: data,
+	}, nil
 }
 
 // DecodeRun reads the record of a run. Its error is a [*DecodeError]: the record is none, Data is
 // of an unknown version, malformed, contradicts itself, or says other than the plain fields beside
 // it (R37).
 func DecodeRun(record Record) (*Run, error) {
-	if !record.Status.Run() || !record.Start.IsZero() {
+	if !record.Status.Run() {
 		return nil, &DecodeError{record.ID, "not a run", nil}
 	}
 	var version struct {
@@ -96,6 +99,8 @@ func DecodeRun(record Record) (*Run, error) {
 		field = "status"
 	case r.Scope != record.Scope:
 		field = "scope"
+	case r.Start != record.Start:
+		field = "start"
 	case !r.Due.Equal(record.Due):
 		field = "due"
 	case r.Claim != record.Claim:
@@ -117,7 +122,7 @@ func (r *Run) contradiction() string {
 		return "a run in a state that is none of a run's"
 	case ended != (r.Ending != nil):
 		return "an end that is not told, or one of a run that goes on"
-	case ended && (r.Claim.Owner != "" || r.Blob != nil):
+	case ended && (r.Claim.Owner != "" || r.Blob != nil || !r.Start.IsZero()):
 		return "a run that has ended and goes on"
 	case r.Blob != nil && r.Blob.Size < 0:
 		return "a blob of a negative size"

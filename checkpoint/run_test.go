@@ -24,6 +24,13 @@ func going() *checkpoint.Run {
 	}
 }
 
+// keyed has a key, too.
+func keyed() *checkpoint.Run {
+	r := going()
+	r.Start = checkpoint.Hash{3}
+	return r
+}
+
 func over() *checkpoint.Run {
 	r := going()
 	r.Status, r.Blob, r.Claim.Owner = checkpoint.RunEnded, nil, ""
@@ -42,7 +49,7 @@ func mustEncodeRun(t testing.TB, r *checkpoint.Run) checkpoint.Record {
 
 // R37: a run is read back as it was written, and not where the plain fields beside it say otherwise.
 func TestRunRoundTrip(t *testing.T) {
-	for name, r := range map[string]*checkpoint.Run{"going": going(), "over": over()} {
+	for name, r := range map[string]*checkpoint.Run{"going": going(), "keyed": keyed(), "over": over()} {
 		record := mustEncodeRun(t, r)
 		back, err := checkpoint.DecodeRun(record)
 		if err != nil {
@@ -76,6 +83,10 @@ func TestRunRoundTrip(t *testing.T) {
 		"an end while it goes": func(r *checkpoint.Run) { r.Ending = &checkpoint.Ending{} },
 		"another state":        func(r *checkpoint.Run) { r.Status = checkpoint.Started },
 		"negative blob":        func(r *checkpoint.Run) { r.Blob.Size = -1 },
+		"ended with its key": func(r *checkpoint.Run) {
+			*r = *over()
+			r.Start = checkpoint.Hash{3}
+		},
 	} {
 		r := going()
 		change(r)
@@ -91,7 +102,7 @@ func TestRunRoundTrip(t *testing.T) {
 // A run of format version 1 stays readable for ever. The files were written by the release that
 // introduced the version.
 func TestKeptRun(t *testing.T) {
-	for name, r := range map[string]*checkpoint.Run{"run-v1.json": going(), "run-v1-ended.json": over()} {
+	for name, r := range map[string]*checkpoint.Run{"run-v1.json": going(), "run-v1-keyed.json": keyed(), "run-v1-ended.json": over()} {
 		path := filepath.Join("testdata", name)
 		kept, err := os.ReadFile(path)
 		if errors.Is(err, os.ErrNotExist) && *update {

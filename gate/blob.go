@@ -3,24 +3,28 @@ package gate
 import (
 	"bytes"
 	"compress/flate"
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
+	"sync"
+
+	"github.com/klauspost/compress/s2"
 
 	"github.com/parley-go/parley/checkpoint"
 )
 
 // blobName is the name of the row that holds a run's blob:
 //
-//	'D' ‖ DEFLATE(data)
+//	'B' ‖ S2(data), a block; the digest is that of all this
+//	'D' ‖ DEFLATE(data); the digest is that of data. Read, and not written any more
 //
-// (no byte with which sealed data begins) sealed as every row. Size and digest of the data stand in
-// the run's record, which is written in the same batch.
+// (no byte with which sealed data begins) sealed as every row. Size and digest stand in the run's
+// record, which is written in the same batch.
 const (
-	blobName   = "blob"
-	blobFormat = 'D'
+	blobName     = "blob"
+	blobFormat   = 'B'
+	blobDeflated = 'D'
 )
 
 var errBlob = errors.New("the run's blob is damaged, or not the one that its record was written with")
@@ -31,45 +35,41 @@ func (g *Gate) packBlob(run *checkpoint.Run, data []byte) (checkpoint.Row, error
 	if most := g.opts.Limits.Blob; len(data) > most {
 		return row, fail(ErrTooLarge, "the run's state has %d bytes, the limit is %d", len(data), most)
 	}
-	packed := bytes.NewBuffer(make([]byte, 0, 512+len(data)/4))
-	packed.WriteByte(blobFormat)
-	w, ok := g.packers.Get().(*flate.Writer)
-	if ok {
-		w.Reset(packed)
-	} else {
-		var err error
-		if w, err = flate.NewWriter(packed, flate.BestSpeed); err != nil {
-			return row, unavailable(err)
-		}
-	}
-	defer g.packers.Put(w)
-	_, err := w.Write(data)
-	if err = errors.Join(err, w.Close()); err != nil {
+	row.Data = packed(data)
+	run.Blob = &checkpoint.Blob{Size: int64(len(data)), Digest: sha256.Sum256(row.Data)}
+	row, err := g.vault.sealRow(row)
+	if err != nil {
 		return row, unavailable(err)
 	}
-	row.Data = packed.Bytes()
-	if row, err = g.vault.sealRow(row); err != nil {
-		return row, unavailable(err)
-	}
-	run.Blob = &checkpoint.Blob{Size: int64(len(data)), Digest: sha256.Sum256(data)}
 	return row, nil
 }
 
+// packed compresses into room that is used again, and returns what is not longer than it has to be.
+func packed(data []byte) []byte {
+	room, ok := packing.Get().(*[]byte)
+	if most := s2.MaxEncodedLen(len(data)); !ok || len(*room) < most {
+		made := make([]byte, most)
+		room = &made
+	}
+	defer packing.Put(room)
+	block := s2.Encode(*room, data)
+	return append(append(make([]byte, 0, 1+len(block)), blobFormat), block...)
+}
+
+var packing sync.Pool // of *[]byte
+
 // Blob returns what the last commit wrote; nil where there was none yet. What does not match its
 // record any more is ErrUnavailable, and stays as it is.
-func (r *Run) Blob(ctx context.Context) ([]byte, error) {
+func (r *Run) Blob() ([]byte, error) {
 	g, run := r.face.gate, r.recorded()
 	if run.Blob == nil {
 		return nil, nil
 	}
-	row, err := g.row(ctx, run.ID, blobName)
-	if err != nil {
-		return nil, unavailable(err)
-	}
-	if row.Data == nil {
+	if r.blob == nil {
 		return nil, unavailable(&checkpoint.DecodeError{ID: run.ID, Reason: "the run's blob is missing"})
 	}
-	if row, err = g.vault.openRow(row); err != nil {
+	row, err := g.vault.openRow(*r.blob)
+	if err != nil {
 		return nil, unavailable(err)
 	}
 	data, err := g.unpackBlob(row.Data, run.Blob)
@@ -80,23 +80,29 @@ func (r *Run) Blob(ctx context.Context) ([]byte, error) {
 }
 
 func (g *Gate) unpackBlob(packed []byte, want *checkpoint.Blob) ([]byte, error) {
-	if len(packed) == 0 || packed[0] != blobFormat || want.Size > int64(g.opts.Limits.Blob) {
+	switch {
+	case len(packed) == 0, want.Size > int64(g.opts.Limits.Blob):
+		return nil, errBlob
+	case packed[0] == blobDeflated:
+		return inflate(packed[1:], want)
+	case packed[0] != blobFormat, sha256.Sum256(packed) != want.Digest:
 		return nil, errBlob
 	}
-	source := bytes.NewReader(packed[1:])
-	r, ok := g.unpackers.Get().(io.Reader)
-	if !ok {
-		r = flate.NewReader(source)
-	} else if err := r.(flate.Resetter).Reset(source, nil); err != nil {
-		return nil, err
+	// The block says its length, which is looked at before there is room made for it.
+	if size, err := s2.DecodedLen(packed[1:]); err != nil || int64(size) != want.Size {
+		return nil, errBlob
 	}
-	defer g.unpackers.Put(r)
+	data, err := s2.Decode(nil, packed[1:])
+	if err != nil {
+		return nil, errBlob
+	}
+	return data, nil
+}
+
+// inflate reads what the first releases wrote.
+func inflate(packed []byte, want *checkpoint.Blob) ([]byte, error) {
 	// One byte more than there should be: what is longer is not the one, and is not read further.
-	data := make([]byte, want.Size+1)
-	n, err := io.ReadFull(r, data)
-	if data = data[:n]; errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		err = nil
-	}
+	data, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), want.Size+1))
 	if err != nil || int64(len(data)) != want.Size || sha256.Sum256(data) != want.Digest {
 		return nil, errBlob
 	}

@@ -198,6 +198,19 @@ func (r *request) nextRound(in *checkpoint.Interaction) checkpoint.Usage {
 	return need
 }
 
+// retained is what the puts of a batch take in a store.
+func retained(b *checkpoint.Batch) (bytes int64) {
+	for i := range b.Puts {
+		bytes += int64(len(b.Puts[i].Record.Data)) + checkpoint.Charge
+	}
+	for i := range b.Rows {
+		if b.Rows[i].Row.Data != nil {
+			bytes += int64(len(b.Rows[i].Row.Data)) + checkpoint.Charge
+		}
+	}
+	return bytes
+}
+
 func answerSize(answer *checkpoint.Answer) (size int64) {
 	for _, payload := range answer.Payloads {
 		size += int64(len(payload))

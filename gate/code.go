@@ -33,7 +33,7 @@ const (
 	ErrUnknownTool          Code = "unknown_tool"          // there is no such tool
 	ErrUnauthorized         Code = "unauthorized"          // the principal may not
 	ErrStartUnknown         Code = "start_unknown"         // the start ID was never used
-	ErrStartConflict        Code = "start_conflict"        // the start ID was used for something else
+	ErrStartConflict        Code = "start_conflict"        // the start ID was used for something else; a run with that key has not ended
 	ErrRejected             Code = "rejected"              // the person chose to reject
 	ErrDeclined             Code = "declined"              // the person declined to answer
 	ErrCancelled            Code = "cancelled"             // the person broke off

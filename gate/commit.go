@@ -56,18 +56,21 @@ func (g *Gate) writeTwice(ctx context.Context, c *change) (verdict, error) {
 
 // write commits a batch whose first put is an interaction's or a run's. What its outcome is, where
 // the store does not tell, is settled by reading back (R25); unread is what a conflict is taken for
-// where nothing can be read back. The caller's context does not break a commit off: half of one is
-// no state to be in.
+// where nothing can be read back. A call of a run whose claim was lost (H8) is left out of c. The
+// caller's context does not break a commit off: half of one is no state to be in.
 func (g *Gate) write(ctx context.Context, c *change, unread verdict) (verdict, error) {
-	v, err := g.tryWrite(context.WithoutCancel(ctx), c.batch, unread)
+	v, err := g.tryWrite(context.WithoutCancel(ctx), c.whole(), unread)
+	for v == conflict && c.leaveOut(err) {
+		v, err = g.tryWrite(context.WithoutCancel(ctx), c.whole(), unread)
+	}
 	if v != applied {
 		return v, err
 	}
 	if c.next != nil {
 		g.recent.put(c.batch.Puts[0].Record, c.next)
 	}
-	for _, h := range c.held {
-		g.recent.put(h.batch.Puts[0].Record, h.next)
+	for _, call := range c.calls {
+		g.recent.put(call.batch.Puts[0].Record, call.next)
 	}
 	// A conflict that reads back as our own record is another gate's write of the very same, which
 	// that gate tells of; but after an unknown outcome it is our own.
@@ -79,14 +82,13 @@ func (g *Gate) write(ctx context.Context, c *change, unread verdict) (verdict, e
 	for _, e := range c.decisions {
 		g.tell(ctx, e)
 	}
-	for _, h := range c.held {
-		g.tell(ctx, h.told())
+	for _, call := range c.calls {
+		g.tell(ctx, call.told())
 	}
 	return v, err
 }
 
-// tryWrite is write without telling anybody. The batch has one put, with or without rows, or one
-// row.
+// tryWrite is write without telling anybody. The batch has a put, or one row.
 func (g *Gate) tryWrite(ctx context.Context, batch *checkpoint.Batch, unread verdict) (verdict, error) {
 	g.sweeps.expect(batch)
 	err := bounded(ctx, func(ctx context.Context) error { return g.store.Commit(ctx, batch) })
@@ -190,7 +192,7 @@ func (g *Gate) note(ctx context.Context, from origin, prev, next *checkpoint.Int
 type owed struct {
 	mu    sync.Mutex
 	marks []*change
-	size  int // of the data in marks
+	size  int64 // of the data in marks
 }
 
 // What is kept while a store is down, in marks and in bytes; a mark that is dropped costs a
@@ -203,7 +205,7 @@ const (
 func (o *owed) add(mark *change) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	size := len(mark.batch.Puts[0].Record.Data)
+	size := mark.size()
 	if len(o.marks) < maxOwed && o.size+size <= maxOwedData {
 		o.marks = append(o.marks, mark)
 		o.size += size
@@ -219,7 +221,7 @@ func (o *owed) next() *change {
 	}
 	mark := o.marks[0]
 	o.marks = o.marks[1:]
-	o.size -= len(mark.batch.Puts[0].Record.Data)
+	o.size -= mark.size()
 	return mark
 }
 
@@ -240,7 +242,7 @@ func (o *owed) take(id checkpoint.ID) *change {
 	}
 	mark := o.marks[i]
 	o.marks = slices.Delete(slices.Clone(o.marks), i, i+1)
-	o.size -= len(mark.batch.Puts[0].Record.Data)
+	o.size -= mark.size()
 	return mark
 }
 

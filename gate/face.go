@@ -62,26 +62,33 @@ func (f *Face) Close(ctx context.Context) error {
 // wait for it any longer.
 func (f *Face) enter(ctx context.Context) (_ context.Context, done func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
+	leave, err := f.visit(ctx, cancel)
+	if err != nil {
+		cancel()
+		return ctx, nil, err
+	}
+	return ctx, func() { leave(); cancel() }, nil
+}
+
+// visit takes a place in Close; cancel is called when the gate or the face cannot wait any longer.
+func (f *Face) visit(ctx context.Context, cancel func()) (leave func(), err error) {
 	v := &visit{cancel}
 	if !f.gate.intake.enter(v) {
-		cancel()
-		return ctx, nil, closing()
+		return nil, closing()
 	}
 	if !f.intake.enter(v) {
 		f.gate.intake.leave(v)
-		cancel()
-		return ctx, nil, closing()
+		return nil, closing()
 	}
-	done = func() {
+	leave = func() {
 		f.intake.leave(v)
 		f.gate.intake.leave(v)
-		cancel()
 	}
 	if err := f.gate.member.renew(ctx); err != nil {
-		done()
-		return ctx, nil, unavailable(err)
+		leave()
+		return nil, unavailable(err)
 	}
-	return ctx, done, nil
+	return leave, nil
 }
 
 func closing() *Error { return fail(ErrUnavailable, "shutting down") }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,9 +36,6 @@ type Gate struct {
 	owed     owed
 	sweeps   sweeps
 	trimmer  trimmer
-
-	packers   sync.Pool // of *flate.Writer, which are large
-	unpackers sync.Pool // of flate's readers, which are large, too
 }
 
 // face embeds a Face without exporting the field.

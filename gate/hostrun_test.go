@@ -71,7 +71,7 @@ func mustStop(t *testing.T, run *gate.Run, blob string) []gate.Outcome {
 
 func wantBlob(t *testing.T, run *gate.Run, want string) {
 	t.Helper()
-	if blob, err := run.Blob(t.Context()); err != nil || string(blob) != want {
+	if blob, err := run.Blob(); err != nil || string(blob) != want {
 		t.Fatalf("blob: want %q, have %q, %v (cause %v)", want, blob, err, errors.Unwrap(err))
 	}
 }
@@ -80,152 +80,157 @@ func wantBlob(t *testing.T, run *gate.Run, want string) {
 // before (W1, W5). Each is answered alone, the others keep their tokens (W2, P1), and the run ends
 // (W6, W4, V5).
 func TestRunHoldsPrompts(t *testing.T) {
-	var effects counter
-	store := &faulty{Store: memstore.New()}
-	g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})
-	f := face(t, g)
-	run := mustBegin(t, f)
-	mustHold(t, f, inRun(run, "api"))
-	mustHold(t, f, inRun(run, "web"))
-	list, err := g.List(t.Context(), gate.ListQuery{Scope: "ann"})
-	if err != nil || len(list.Interactions) != 2 {
-		t.Fatalf("list: want 2, have %+v, %v", list, err)
-	}
-	for _, s := range list.Interactions {
-		if s.Prompt != nil || s.Status != checkpoint.Started {
-			t.Errorf("before the commit there is %v with prompt %v", s.Status, s.Prompt)
+	onEveryStore(t, func(t *testing.T, process func() checkpoint.Store) {
+		var effects counter
+		store := &faulty{Store: process()}
+		g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})
+		f := face(t, g)
+		run := mustBegin(t, f)
+		mustHold(t, f, inRun(run, "api"))
+		mustHold(t, f, inRun(run, "web"))
+		list, err := g.List(t.Context(), gate.ListQuery{Scope: "ann"})
+		if err != nil || len(list.Interactions) != 2 {
+			t.Fatalf("list: want 2, have %+v, %v", list, err)
 		}
-	}
-	before, _ := store.counts()
-	prompts := mustStop(t, run, "state 1")
-	if after, _ := store.counts(); after-before != 1 {
-		t.Errorf("stopping took %d durable commits, want 1", after-before)
-	}
-	if len(prompts) != 2 || prompts[0].Prompt.Token == "" {
-		t.Fatalf("want 2 prompts with tokens, have %+v", prompts)
-	}
-	if _, err := f.Invoke(t.Context(), inRun(run, "db")); !errors.Is(err, gate.ErrUnavailable) {
-		t.Errorf("invoke in a run that stopped: %v", err)
-	}
+		for _, s := range list.Interactions {
+			if s.Prompt != nil || s.Status != checkpoint.Started {
+				t.Errorf("before the commit there is %v with prompt %v", s.Status, s.Prompt)
+			}
+		}
+		before, _ := store.counts()
+		prompts := mustStop(t, run, "state 1")
+		if after, _ := store.counts(); after-before != 1 {
+			t.Errorf("stopping took %d durable commits, want 1", after-before)
+		}
+		if len(prompts) != 2 || prompts[0].Prompt.Token == "" {
+			t.Fatalf("want 2 prompts with tokens, have %+v", prompts)
+		}
+		if _, err := f.Invoke(t.Context(), inRun(run, "db")); !errors.Is(err, gate.ErrUnavailable) {
+			t.Errorf("invoke in a run that stopped: %v", err)
+		}
 
-	again := mustResume(t, f, run.ID())
-	wantBlob(t, again, "state 1")
-	if string(again.Notes()) != `{"plan":2}` {
-		t.Errorf("notes: have %s", again.Notes())
-	}
-	c := with(inRun(again, "web"), prompts[1].Prompt, allow)
-	mustFinish(t, f, c, `"deployed web"`)
-	mustAsk(t, f, inRun(again, "api"))
-	left := mustStop(t, again, "state 2")
-	if len(left) != 1 || left[0].Prompt.Token != prompts[0].Prompt.Token {
-		t.Fatalf("the question that was not answered: want its token again, have %+v", left)
-	}
+		again := mustResume(t, f, run.ID())
+		wantBlob(t, again, "state 1")
+		if string(again.Notes()) != `{"plan":2}` {
+			t.Errorf("notes: have %s", again.Notes())
+		}
+		c := with(inRun(again, "web"), prompts[1].Prompt, allow)
+		mustFinish(t, f, c, `"deployed web"`)
+		mustAsk(t, f, inRun(again, "api"))
+		left := mustStop(t, again, "state 2")
+		if len(left) != 1 || left[0].Prompt.Token != prompts[0].Prompt.Token {
+			t.Fatalf("the question that was not answered: want its token again, have %+v", left)
+		}
 
-	last := mustResume(t, f, run.ID())
-	wantBlob(t, last, "state 2")
-	mustFinish(t, f, with(inRun(last, "api"), left[0].Prompt, allow), `"deployed api"`)
-	if err := last.Finish(t.Context(), gate.RunEnd{Result: json.RawMessage(`"both"`)}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.ResumeRun(t.Context(), "ann", run.ID()); !errors.Is(err, gate.ErrAlreadyCompleted) {
-		t.Errorf("resume of an ended run: %v", err)
-	}
-	s, err := f.InspectRun(t.Context(), "ann", run.ID())
-	if err != nil || s.Status != checkpoint.RunEnded || string(s.Result) != `"both"` || s.Going {
-		t.Errorf("inspect: have %+v, %v", s, err)
-	}
-	page, err := f.Runs(t.Context(), gate.RunQuery{Scope: "ann"})
-	if err != nil || len(page.Runs) != 0 {
-		t.Errorf("runs that go on: have %+v, %v", page, err)
-	}
-	if rows, err := store.Rows(t.Context(), run.ID(), "", 10); err != nil || len(rows) != 0 {
-		t.Errorf("rows of an ended run: %d, %v", len(rows), err)
-	}
-	effects.want(t, 2)
+		last := mustResume(t, f, run.ID())
+		wantBlob(t, last, "state 2")
+		mustFinish(t, f, with(inRun(last, "api"), left[0].Prompt, allow), `"deployed api"`)
+		if err := last.Finish(t.Context(), gate.RunEnd{Result: json.RawMessage(`"both"`)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.ResumeRun(t.Context(), "ann", run.ID()); !errors.Is(err, gate.ErrAlreadyCompleted) {
+			t.Errorf("resume of an ended run: %v", err)
+		}
+		s, err := f.InspectRun(t.Context(), "ann", run.ID())
+		if err != nil || s.Status != checkpoint.RunEnded || string(s.Result) != `"both"` || s.Going {
+			t.Errorf("inspect: have %+v, %v", s, err)
+		}
+		page, err := f.Runs(t.Context(), gate.RunQuery{Scope: "ann"})
+		if err != nil || len(page.Runs) != 0 {
+			t.Errorf("runs that go on: have %+v, %v", page, err)
+		}
+		if rows, err := store.Rows(t.Context(), run.ID(), "", 10); err != nil || len(rows) != 0 {
+			t.Errorf("rows of an ended run: %d, %v", len(rows), err)
+		}
+		effects.want(t, 2)
+	})
 }
 
 // R23: of many that resume at once one goes on, the others get busy (W2, W3); so does who comes
 // while it goes on.
 func TestRunIsResumedOnce(t *testing.T) {
-	g := openMem(t)
-	f := face(t, g)
-	run := mustBegin(t, f)
-	mustStop(t, run, "x")
-	var wg sync.WaitGroup
-	results, runs := make(chan error, 16), make(chan *gate.Run, 16)
-	for range cap(results) {
-		wg.Go(func() {
-			won, err := f.ResumeRun(context.Background(), "ann", run.ID())
-			results <- err
-			if err == nil {
-				runs <- won
-			}
-		})
-	}
-	wg.Wait()
-	close(results)
-	close(runs)
-	won := 0
-	for err := range results {
-		if err == nil {
-			won++
-		} else if !errors.Is(err, gate.ErrBusy) {
-			t.Errorf("want busy, have %v", err)
+	onEveryStore(t, func(t *testing.T, process func() checkpoint.Store) {
+		faces := []*gate.Face{face(t, open(t, process(), gate.Options{})), face(t, open(t, process(), gate.Options{}))}
+		run := mustBegin(t, faces[0])
+		mustStop(t, run, "x")
+		var wg sync.WaitGroup
+		results, runs := make(chan error, 16), make(chan *gate.Run, 16)
+		for i := range cap(results) {
+			wg.Go(func() {
+				won, err := faces[i%2].ResumeRun(context.Background(), "ann", run.ID())
+				results <- err
+				if err == nil {
+					runs <- won
+				}
+			})
 		}
-	}
-	if won != 1 {
-		t.Errorf("%d went on, want 1", won)
-	}
-	for run := range runs {
-		run.Release(t.Context())
-	}
+		wg.Wait()
+		close(results)
+		close(runs)
+		won := 0
+		for err := range results {
+			if err == nil {
+				won++
+			} else if !errors.Is(err, gate.ErrBusy) {
+				t.Errorf("want busy, have %v", err)
+			}
+		}
+		if won != 1 {
+			t.Errorf("%d went on, want 1", won)
+		}
+		for run := range runs {
+			run.Release(t.Context())
+		}
+	})
 }
 
 // R23: a run whose process died is taken over with what it kept; what it asked was never shown
 // (W2, W8).
 func TestRunAfterACrash(t *testing.T) {
-	var effects counter
-	store := &faulty{Store: memstore.New()}
-	tools := []*gate.Tool{deploy(&effects, &gate.ToolOptions{Replay: gate.Repeatable})}
-	first, err := gate.Open(t.Context(), store, &gate.Options{Tools: tools, Keys: [][]byte{testKey}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := mustBegin(t, face(t, first))
-	if err := run.Keep(t.Context(), "model", []byte("answer 1")); err != nil {
-		t.Fatal(err)
-	}
-	mustHold(t, face(t, first), inRun(run, "api"))
-	store.crash()
+	onEveryStore(t, func(t *testing.T, process func() checkpoint.Store) {
+		var effects counter
+		store := &faulty{Store: process()}
+		tools := []*gate.Tool{deploy(&effects, &gate.ToolOptions{Replay: gate.Repeatable})}
+		first, err := gate.Open(t.Context(), store, &gate.Options{Tools: tools, Keys: [][]byte{testKey}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := mustBegin(t, face(t, first))
+		if err := run.Keep(t.Context(), "model", []byte("answer 1")); err != nil {
+			t.Fatal(err)
+		}
+		mustHold(t, face(t, first), inRun(run, "api"))
+		store.crash()
 
-	g := open(t, store, gate.Options{Tools: tools})
-	f := face(t, g)
-	again := mustResume(t, f, run.ID())
-	wantBlob(t, again, "")
-	if kept, ok := again.Kept("model"); !ok || string(kept) != "answer 1" {
-		t.Errorf("kept: have %q, %v", kept, ok)
-	}
-	if kept, ok := again.Kept("input"); !ok || string(kept) != "hello" {
-		t.Errorf("kept from the beginning: have %q, %v", kept, ok)
-	}
-	if _, ok := again.Kept("another"); ok {
-		t.Error("what was not kept is there")
-	}
-	mustHold(t, f, inRun(again, "api"))
-	prompts := mustStop(t, again, "state")
-	if len(prompts) != 1 {
-		t.Fatalf("want one prompt, have %+v", prompts)
-	}
-	if _, err := run.Commit(t.Context(), gate.RunCommit{Blob: []byte("late")}); !errors.Is(err, gate.ErrBusy) {
-		t.Errorf("commit by the one that is gone: %v", err)
-	}
-	last := mustResume(t, f, run.ID())
-	wantBlob(t, last, "state")
-	if _, ok := last.Kept("model"); ok {
-		t.Error("a commit did not remove what was kept")
-	}
-	last.Release(t.Context())
-	mustResume(t, f, run.ID()).Release(t.Context()) // W7
+		g := open(t, process(), gate.Options{Tools: tools})
+		f := face(t, g)
+		again := mustResume(t, f, run.ID())
+		wantBlob(t, again, "")
+		if kept, ok := again.Kept("model"); !ok || string(kept) != "answer 1" {
+			t.Errorf("kept: have %q, %v", kept, ok)
+		}
+		if kept, ok := again.Kept("input"); !ok || string(kept) != "hello" {
+			t.Errorf("kept from the beginning: have %q, %v", kept, ok)
+		}
+		if _, ok := again.Kept("another"); ok {
+			t.Error("what was not kept is there")
+		}
+		mustHold(t, f, inRun(again, "api"))
+		prompts := mustStop(t, again, "state")
+		if len(prompts) != 1 {
+			t.Fatalf("want one prompt, have %+v", prompts)
+		}
+		if _, err := run.Commit(t.Context(), gate.RunCommit{Blob: []byte("late")}); !errors.Is(err, gate.ErrBusy) {
+			t.Errorf("commit by the one that is gone: %v", err)
+		}
+		last := mustResume(t, f, run.ID())
+		wantBlob(t, last, "state")
+		if _, ok := last.Kept("model"); ok {
+			t.Error("a commit did not remove what was kept")
+		}
+		last.Release(t.Context())
+		mustResume(t, f, run.ID()).Release(t.Context()) // W7
+	})
 }
 
 // R25: a commit that is not applied shows nothing, one whose success is hidden is read back, and
@@ -253,40 +258,42 @@ func TestRunCommitThatFails(t *testing.T) {
 		}, "", 1, "state"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var effects counter
-			store := &faulty{Store: memstore.New()}
-			g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})
-			f := face(t, g)
-			run := mustBegin(t, f)
-			o, err := f.Invoke(t.Context(), inRun(run, "api"))
-			if err != nil || !o.Held {
-				t.Fatal(o, err)
-			}
-			mustHold(t, f, inRun(run, "web"))
-			store.set(func(b *checkpoint.Batch) (before, after error) {
-				if !stopping(b) {
-					return nil, nil
+			onEveryStore(t, func(t *testing.T, process func() checkpoint.Store) {
+				var effects counter
+				store := &faulty{Store: process()}
+				g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})
+				f := face(t, g)
+				run := mustBegin(t, f)
+				o, err := f.Invoke(t.Context(), inRun(run, "api"))
+				if err != nil || !o.Held {
+					t.Fatal(o, err)
 				}
-				return tt.fault(b, o.Interaction)
+				mustHold(t, f, inRun(run, "web"))
+				store.set(func(b *checkpoint.Batch) (before, after error) {
+					if !stopping(b) {
+						return nil, nil
+					}
+					return tt.fault(b, o.Interaction)
+				})
+				prompts, err := run.Commit(t.Context(), gate.RunCommit{Blob: []byte("state")})
+				store.set(nil)
+				if tt.want != "" {
+					wantCode(t, "commit", err, tt.want)
+				} else if err != nil {
+					t.Fatalf("commit: %v (cause %v)", err, errors.Unwrap(err))
+				}
+				if len(prompts) != tt.shown {
+					t.Errorf("%d prompts are shown, want %d", len(prompts), tt.shown)
+				}
+				again := mustResume(t, f, run.ID())
+				wantBlob(t, again, tt.blob)
+				if tt.shown != 1 { // W7: what was asked is found by who calls again
+					mustAsk(t, f, inRun(again, "api"))
+				}
+				mustAsk(t, f, inRun(again, "web"))
+				again.Release(t.Context())
+				effects.want(t, 0)
 			})
-			prompts, err := run.Commit(t.Context(), gate.RunCommit{Blob: []byte("state")})
-			store.set(nil)
-			if tt.want != "" {
-				wantCode(t, "commit", err, tt.want)
-			} else if err != nil {
-				t.Fatalf("commit: %v (cause %v)", err, errors.Unwrap(err))
-			}
-			if len(prompts) != tt.shown {
-				t.Errorf("%d prompts are shown, want %d", len(prompts), tt.shown)
-			}
-			again := mustResume(t, f, run.ID())
-			wantBlob(t, again, tt.blob)
-			if tt.shown != 1 { // W7: what was asked is found by who calls again
-				mustAsk(t, f, inRun(again, "api"))
-			}
-			mustAsk(t, f, inRun(again, "web"))
-			again.Release(t.Context())
-			effects.want(t, 0)
 		})
 	}
 }
@@ -344,7 +351,7 @@ func TestRunBadInput(t *testing.T) {
 			t.Fatal(err)
 		}
 		bad := mustResume(t, f, run.ID())
-		_, err := bad.Blob(t.Context())
+		_, err := bad.Blob()
 		wantCode(t, name, err, gate.ErrUnavailable)
 		bad.Release(t.Context())
 		if record, err = store.Load(t.Context(), run.ID()); err != nil {
@@ -419,17 +426,19 @@ func TestRunReleasedWithPrompts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var effects counter
-			g := open(t, newMem(), gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Limits: gate.Limits{Blob: 1000}})
-			f := face(t, g)
-			run := mustBegin(t, f)
-			mustHold(t, f, inRun(run, "api"))
-			stop(run)
-			again := mustResume(t, f, run.ID())
-			wantBlob(t, again, "")
-			prompt := mustAsk(t, f, inRun(again, "api"))
-			mustFinish(t, f, with(inRun(again, "api"), prompt, allow), `"deployed api"`)
-			effects.want(t, 1)
+			onEveryStore(t, func(t *testing.T, process func() checkpoint.Store) {
+				var effects counter
+				g := open(t, process(), gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Limits: gate.Limits{Blob: 1000}})
+				f := face(t, g)
+				run := mustBegin(t, f)
+				mustHold(t, f, inRun(run, "api"))
+				stop(run)
+				again := mustResume(t, f, run.ID())
+				wantBlob(t, again, "")
+				prompt := mustAsk(t, f, inRun(again, "api"))
+				mustFinish(t, f, with(inRun(again, "api"), prompt, allow), `"deployed api"`)
+				effects.want(t, 1)
+			})
 		})
 	}
 }
@@ -437,71 +446,75 @@ func TestRunReleasedWithPrompts(t *testing.T) {
 // R39: a run goes when nobody went on with it for long after its prompts, an ended one after its
 // retention (W9); one that goes on stays.
 func TestRunsAreSwept(t *testing.T) {
-	c := newClock()
-	g := open(t, memstore.New(), gate.Options{Now: c.Now, Tools: []*gate.Tool{deploy(&counter{}, nil)}})
-	f := face(t, g)
-	ended := mustBegin(t, f)
-	c.add(time.Millisecond) // ids are in the order of time
-	waiting := mustBegin(t, f)
-	c.add(time.Millisecond)
-	going := mustBegin(t, f)
-	if err := ended.Finish(t.Context(), gate.RunEnd{}); err != nil {
-		t.Fatal(err)
-	}
-	mustHold(t, f, inRun(waiting, "api"))
-	mustStop(t, waiting, "x")
-	want := func(after string, ids ...checkpoint.ID) {
-		t.Helper()
-		for range 3 { // sweeps ride on requests, a page at a time
-			if _, err := f.Runs(t.Context(), gate.RunQuery{Scope: "ann"}); err != nil {
-				t.Fatal(err)
+	onEveryStore(t, func(t *testing.T, process func() checkpoint.Store) {
+		c := newClock()
+		g := open(t, process(), gate.Options{Now: c.Now, Tools: []*gate.Tool{deploy(&counter{}, nil)}})
+		f := face(t, g)
+		ended := mustBegin(t, f)
+		c.add(time.Millisecond) // ids are in the order of time
+		waiting := mustBegin(t, f)
+		c.add(time.Millisecond)
+		going := mustBegin(t, f)
+		if err := ended.Finish(t.Context(), gate.RunEnd{}); err != nil {
+			t.Fatal(err)
+		}
+		mustHold(t, f, inRun(waiting, "api"))
+		mustStop(t, waiting, "x")
+		want := func(after string, ids ...checkpoint.ID) {
+			t.Helper()
+			for range 3 { // sweeps ride on requests, a page at a time
+				if _, err := f.Runs(t.Context(), gate.RunQuery{Scope: "ann"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			page, err := f.Runs(t.Context(), gate.RunQuery{Scope: "ann", Ended: true})
+			if err != nil || len(page.Runs) != len(ids) {
+				t.Fatalf("after %s: want %d runs, have %+v, %v", after, len(ids), page.Runs, err)
+			}
+			for i, s := range page.Runs {
+				if s.ID != ids[i] {
+					t.Errorf("after %s: have %v", after, s.ID)
+				}
 			}
 		}
-		page, err := f.Runs(t.Context(), gate.RunQuery{Scope: "ann", Ended: true})
-		if err != nil || len(page.Runs) != len(ids) {
-			t.Fatalf("after %s: want %d runs, have %+v, %v", after, len(ids), page.Runs, err)
-		}
-		for i, s := range page.Runs {
-			if s.ID != ids[i] {
-				t.Errorf("after %s: have %v", after, s.ID)
-			}
-		}
-	}
-	want("nothing", ended.ID(), waiting.ID(), going.ID())
-	c.add(24*time.Hour + time.Second)
-	want("the retention", waiting.ID(), going.ID())
-	c.add(30 * 24 * time.Hour)
-	want("a month", going.ID())
-	_, err := f.ResumeRun(t.Context(), "ann", waiting.ID())
-	wantCode(t, "resume a swept run", err, gate.ErrInvalidContinuation)
-	going.Release(t.Context())
+		want("nothing", ended.ID(), waiting.ID(), going.ID())
+		c.add(24*time.Hour + time.Second)
+		want("the retention", waiting.ID(), going.ID())
+		c.add(30 * 24 * time.Hour)
+		want("a month", going.ID())
+		_, err := f.ResumeRun(t.Context(), "ann", waiting.ID())
+		wantCode(t, "resume a swept run", err, gate.ErrInvalidContinuation)
+		going.Release(t.Context())
+	})
 }
 
 // R32: Close waits for a run, whose prompts that were on their way are written.
 func TestCloseWaitsForRuns(t *testing.T) {
-	g := openMem(t, deploy(&counter{}, nil))
-	f := face(t, g)
-	run := mustBegin(t, f)
-	mustHold(t, f, inRun(run, "api"))
-	closed := make(chan error, 1)
-	go func() { closed <- g.Close(context.Background()) }()
-	for { // until the close has begun
-		if _, err := g.Inspect(t.Context(), "ann", "none"); errors.Is(err, gate.ErrUnavailable) {
-			break
+	onEveryStore(t, func(t *testing.T, process func() checkpoint.Store) {
+		g := open(t, process(), gate.Options{Tools: []*gate.Tool{deploy(&counter{}, nil)}})
+		f := face(t, g)
+		run := mustBegin(t, f)
+		mustHold(t, f, inRun(run, "api"))
+		closed := make(chan error, 1)
+		go func() { closed <- g.Close(context.Background()) }()
+		for { // until the close has begun
+			if _, err := g.Inspect(t.Context(), "ann", "none"); errors.Is(err, gate.ErrUnavailable) {
+				break
+			}
 		}
-	}
-	if _, err := f.Invoke(t.Context(), inRun(run, "web")); !errors.Is(err, gate.ErrUnavailable) {
-		t.Errorf("a call while closing: %v", err)
-	}
-	select {
-	case <-closed:
-		t.Fatal("Close did not wait for the run")
-	default:
-	}
-	if prompts := mustStop(t, run, "x"); len(prompts) != 1 {
-		t.Errorf("want the prompt that was on its way, have %v", prompts)
-	}
-	if err := <-closed; err != nil {
-		t.Error(err)
-	}
+		if _, err := f.Invoke(t.Context(), inRun(run, "web")); !errors.Is(err, gate.ErrUnavailable) {
+			t.Errorf("a call while closing: %v", err)
+		}
+		select {
+		case <-closed:
+			t.Fatal("Close did not wait for the run")
+		default:
+		}
+		if prompts := mustStop(t, run, "x"); len(prompts) != 1 {
+			t.Errorf("want the prompt that was on its way, have %v", prompts)
+		}
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	})
 }

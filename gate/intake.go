@@ -18,8 +18,9 @@ type intake struct {
 	idle    chan struct{} // closed when shut and nothing is running
 }
 
-// A visit is one request that is running. It has one context, whichever of its intakes ends.
-type visit struct{ cancel context.CancelFunc }
+// A visit is one request or run that is going on. It has one context, whichever of its intakes
+// ends.
+type visit struct{ cancel func() }
 
 func newIntake() *intake {
 	return &intake{begun: make(chan struct{}), idle: make(chan struct{}), running: map[*visit]bool{}}

@@ -206,7 +206,7 @@ func (r *request) perform(ctx context.Context, in *checkpoint.Interaction, m mov
 		prompt, err := r.show(recorded)
 		outcome := r.prompts(prompt, outOfBand)
 		if run := r.call.Run; run != nil && err == nil {
-			run.found(outcome)
+			run.find(outcome, recorded.Revision)
 		}
 		return outcome, err
 	case tellResult:

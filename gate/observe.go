@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -40,49 +39,6 @@ type Event struct {
 	Questions []string
 	Asked     time.Time
 	Deadline  time.Time
-}
-
-// A change is a batch with what is told of it when it is applied.
-type change struct {
-	batch     *checkpoint.Batch
-	next      *checkpoint.Interaction // which the first put writes; nil: it writes a run
-	event     Event
-	decisions []Event   // what becomes of decisions by it
-	held      []*change // of the prompts that are written with a run; their batches are in this one
-}
-
-// change makes the write of next, where prev is what the store holds.
-func (g *Gate) change(from origin, prev, next *checkpoint.Interaction) (*change, error) {
-	record, err := g.encode(next)
-	if err != nil {
-		return nil, err
-	}
-	c := &change{next: next, event: Event{Entry: entry(from, prev, next), Before: prev.Status, Since: prev.Updated, Scope: from.scope}}
-	audit, err := checkpoint.EncodeEntry(&c.event.Entry)
-	if err != nil {
-		return nil, err
-	}
-	c.batch = &checkpoint.Batch{
-		Time: next.Updated, Owner: cmp.Or(from.owner, g.member.Owner()),
-		Puts:  []checkpoint.Put{{Record: record, Epoch: prev.Claim.Epoch}},
-		Audit: [][]byte{audit},
-	}
-	return c, nil
-}
-
-// told is the event of the change, with what only an observer asks for.
-func (c *change) told() Event {
-	e := c.event
-	if c.next == nil {
-		return e
-	}
-	if last := c.next.Last(); last != nil {
-		e.Asked, e.Deadline = last.Asked, last.Deadline
-		for _, q := range last.Questions {
-			e.Questions = append(e.Questions, q.Type)
-		}
-	}
-	return e
 }
 
 // tell calls the observer, where there is one. A panic of its changes nothing.

@@ -24,8 +24,7 @@ type request struct {
 	join  checkpoint.Hash // zero: the call joins nothing
 
 	// held is set where the request's prompt waits for the commit of its run.
-	held          *heldCall
-	heldOutOfBand bool
+	held *heldCall
 
 	view  *view  // of what it is served by; nil: it was not known before it was read
 	owner string // of its claims

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -117,8 +118,9 @@ type Tool struct {
 	schema  *schema.Schema
 	// check reports arguments that the schema takes and the input type does not; nil: there are
 	// none.
-	check func(arguments json.RawMessage) error
-	err   error
+	check  func(arguments json.RawMessage) error
+	output reflect.Type
+	err    error
 }
 
 // fits is check 3: the arguments, in canonical form, are the tool's.
@@ -171,6 +173,7 @@ func NewTool[In, Out any](name string, handle func(ctx context.Context, in In) (
 	tool := NewRawTool(name, handler, &o)
 	tool.err = errors.Join(tool.err, err)
 	tool.check = func(arguments json.RawMessage) error { return exactly(arguments, new(In)) }
+	tool.output = reflect.TypeFor[Out]()
 	return tool
 }
 
@@ -200,6 +203,10 @@ func (t *Tool) Name() string { return t.name }
 
 // Options returns a copy of the tool's options, the schema filled in.
 func (t *Tool) Options() ToolOptions { return t.opts.clone() }
+
+// Output is the Go type of the handler's results, for faces that tell their schema; nil for a tool
+// of [NewRawTool].
+func (t *Tool) Output() reflect.Type { return t.output }
 
 // Validate reports what is wrong with the tool.
 func (t *Tool) Validate() error {

@@ -91,7 +91,11 @@ func (c *call) conclude(ctx context.Context, result json.RawMessage) *mcp.CallTo
 	if c.tool.project == nil {
 		return plain(result)
 	}
-	projected, err := c.tool.project(result)
+	var projected *mcp.CallToolResult
+	err := safely(func() (err error) {
+		projected, err = c.tool.project(result)
+		return err
+	})
 	if err == nil && projected != nil && (projected.InputRequests != nil || projected.RequestState != "") {
 		err = errors.New("a projection asks nothing")
 	}

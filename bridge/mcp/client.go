@@ -3,46 +3,71 @@ package mcpbridge
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
+	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/parley-go/parley/internal/canon"
 	"github.com/parley-go/parley/interrupt"
 )
 
 // A ClientHandler lets the handler of a tool use the tools of an MCP server: what the server asks
 // becomes questions of that handler, and goes to its own person by whatever face the handler is
-// called through, under the same rules. It is for protocol 2026-07-28, in which a question can
-// wait; what a server of an older session asks while a call runs is cancelled.
+// called through, under the same rules.
 //
-//	client := mcp.NewClient(impl, mcpbridge.ClientOptions(nil))
+//	client := mcpbridge.NewClient(impl, nil)
 //	session, err := client.Connect(ctx, transport, nil)
-//	tickets := mcpbridge.NewClientHandler("the ticket server", session)
+//	tickets := mcpbridge.NewClientHandler("the ticket server", session, nil)
 //	…
 //	result, err := tickets.CallTool(ctx, "create", &mcp.CallToolParams{Name: "create_ticket"})
 //	if err != nil {
 //		return nil, err // the server's questions, for the handler to return
 //	}
+//
+// In protocol 2026-07-28 a question waits as long as the gate lets it, also over a restart of
+// either side. In an older session it waits in the call, so it is lost with the process or the
+// connection: what became of the call is then [interrupt.ErrOutcomeUnknown]. A ClientHandler is
+// safe for concurrent use.
 type ClientHandler struct {
 	name    string
 	session *mcp.ClientSession
+	waiting waiting
+	calls   sync.WaitGroup
 }
 
-// NewClientHandler returns a handler for a session whose client has [ClientOptions]. The name is
-// how the person knows the server: every question begins with it, since it is the server's words
-// that follow.
-func NewClientHandler(name string, session *mcp.ClientSession) *ClientHandler {
-	return &ClientHandler{name: name, session: session}
+// ClientHandlerOptions are the options of a client handler. Nil works, and the zero field is the
+// documented default.
+type ClientHandlerOptions struct {
+	// Wait is how long a call in an older session waits for a person. What it asked is cancelled
+	// then. Default: 10 minutes, which is a gate's default for how long a question stands.
+	Wait time.Duration
 }
 
-// ClientOptions returns a copy of the options, for a client that is asked through a ClientHandler:
-// it declares that it can show forms and URLs, and answers none of them on its own.
-func ClientOptions(opts *mcp.ClientOptions) *mcp.ClientOptions {
+const defaultWait = 10 * time.Minute
+
+// NewClientHandler returns a handler for a session of a client of [NewClient]. The name is how the
+// person knows the server: every question begins with it, since it is the server's words that
+// follow.
+//
+// A session of an older protocol is the handler's alone: the server does not say which call its
+// questions are for, so calls take turns there, and while one waits for a person the others fail
+// as busy.
+func NewClientHandler(name string, session *mcp.ClientSession, opts *ClientHandlerOptions) *ClientHandler {
+	h := &ClientHandler{name: name, session: session, waiting: waiting{limit: defaultWait}}
+	if opts != nil && opts.Wait > 0 {
+		h.waiting.limit = opts.Wait
+	}
+	return h
+}
+
+// NewClient returns a client that is asked through a ClientHandler. It declares that it can show
+// forms and URLs, and leaves what is asked to the handler of its session; what is asked outside of
+// a handler's call is cancelled. Options are the SDK's, but for ElicitationHandler and
+// MultiRoundTrip, which have no use here.
+func NewClient(impl *mcp.Implementation, opts *mcp.ClientOptions) *mcp.Client {
 	var o mcp.ClientOptions
 	if opts != nil {
 		o = *opts
@@ -54,12 +79,23 @@ func ClientOptions(opts *mcp.ClientOptions) *mcp.ClientOptions {
 	capabilities.Elicitation = &mcp.ElicitationCapabilities{
 		Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{},
 	}
-	o.Capabilities = &capabilities
+	o.Capabilities, o.ElicitationHandler = &capabilities, nil
 	o.MultiRoundTrip = &mcp.MultiRoundTripOptions{Disabled: true}
-	o.ElicitationHandler = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-		return &mcp.ElicitResult{Action: "cancel"}, nil
-	}
-	return &o
+	client := mcp.NewClient(impl, &o)
+	t := &turns{holder: map[*mcp.ClientSession]*conversation{}}
+	client.AddSendingMiddleware(t.send)
+	client.AddReceivingMiddleware(t.receive)
+	return client
+}
+
+// Close breaks off the calls that wait for a person, closes the session, and returns when no call
+// is left. Close the gate before it, whose handlers may be in one. To close the session alone waits
+// for the person, too.
+func (h *ClientHandler) Close() error {
+	h.waiting.close()
+	err := h.session.Close()
+	h.calls.Wait()
+	return err
 }
 
 // CallTool calls a tool of the server from inside the handler of a gate. Where the server asks
@@ -68,61 +104,61 @@ func ClientOptions(opts *mcp.ClientOptions) *mcp.ClientOptions {
 // is a step of [interrupt.Once], so that no round is sent twice: one that was sent and has no reply
 // on record is [interrupt.ErrOutcomeUnknown]. The key names the call within the handler.
 //
-// A decline and a cancel are answers to the server, which decides what becomes of the call. The
-// requestState of a server is kept with the step. A result or a set of questions that is larger
-// than gate.Limits.Result cannot be kept: [interrupt.ErrInvalidStep].
+// A decline and a cancel are answers to the server, which decides what becomes of the call; where
+// it wants a page visited before it is called at all (−32042) they are the error. The requestState
+// of a server is kept with the step. A result or a set of questions that is larger than
+// gate.Limits.Result cannot be kept: [interrupt.ErrInvalidStep].
 func (h *ClientHandler) CallTool(ctx context.Context, key string, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	next := *params
 	next.InputResponses, next.RequestState = nil, ""
+	var said reply
 	for round := 1; ; round++ {
 		step := fmt.Sprintf("mcp/%s/%d", key, round)
-		said, err := interrupt.Once(ctx, step, func(ctx context.Context, _ string) (reply, error) { return h.send(ctx, &next) }, nil)
+		call := said.Call
+		var err error
+		said, err = interrupt.Once(ctx, step, func(ctx context.Context, id string) (reply, error) {
+			if call != "" {
+				return h.goOn(ctx, id, call, next.InputResponses)
+			}
+			return h.begin(ctx, id, &next)
+		}, nil)
 		switch {
 		case err != nil:
 			return nil, err
-		case said.Error != "":
-			return nil, &interrupt.Failure{Text: h.name + " refused the call: " + said.Error}
+		case said.Failed != "":
+			return nil, &interrupt.Failure{Text: h.name + " " + said.Failed}
+		case said.Asked == nil:
+			result := new(mcp.CallToolResult)
+			if err := json.Unmarshal(said.Result, result); err != nil {
+				return nil, fmt.Errorf("read the reply of %s: %w", h.name, err)
+			}
+			return result, nil
 		}
-		var result mcp.CallToolResult
-		if err := json.Unmarshal(said.Result, &result); err != nil {
-			return nil, fmt.Errorf("read the reply of %s: %w", h.name, err)
-		}
-		if result.InputRequests == nil {
-			return &result, nil
-		}
-		if next.InputResponses, err = h.ask(ctx, step, result.InputRequests); err != nil {
+		answers, err := h.ask(ctx, step, said.Asked)
+		if answers == nil || err != nil && said.First {
 			return nil, err
 		}
-		next.RequestState = result.RequestState
+		next.InputResponses, next.RequestState = answers, said.State
+		if said.First {
+			next.InputResponses = nil
+		}
 	}
 }
 
-// A reply is what is recorded of a round.
+// A reply is what is recorded of a round: the call's result, that it failed, or what was asked.
 type reply struct {
-	Result json.RawMessage `json:"result,omitempty"`
-	Error  string          `json:"error,omitempty"` // of the protocol: the server refused the round
+	Result json.RawMessage     `json:"result,omitempty"`
+	Failed string              `json:"failed,omitempty"` // the server refused the round
+	Asked  mcp.InputRequestMap `json:"asked,omitempty"`
+	State  string              `json:"state,omitempty"` // for the next round
+	Call   string              `json:"call,omitempty"`  // waits for the answer, in an older session
+	First  bool                `json:"first,omitempty"` // what is asked comes before the call
 }
 
-func (h *ClientHandler) send(ctx context.Context, params *mcp.CallToolParams) (reply, error) {
-	result, err := h.session.CallTool(ctx, params)
-	// That of a connection that is closed is none of the protocol: nobody knows what the server
-	// did.
-	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
-		return reply{Error: canon.Clip(refused.Message, maxReason)}, nil
-	}
-	if err != nil {
-		return reply{}, err
-	}
-	raw, err := canon.Marshal(result)
-	return reply{Result: raw}, err
-}
-
-// ask puts the server's questions, in the order of their keys, and returns the answers.
+// ask puts the server's questions, in the order of their keys. Beside answers the error is a no of
+// the person's; without any it is for the handler to return.
 func (h *ClientHandler) ask(ctx context.Context, step string, requests mcp.InputRequestMap) (mcp.InputResponseMap, error) {
 	keys := slices.Sorted(maps.Keys(requests))
-	if len(keys) == 0 {
-		return nil, &interrupt.Failure{Text: h.name + " is busy"}
-	}
 	var questions []interrupt.Interrupt
 	for _, key := range keys {
 		question, err := h.question(step+"/"+key, requests[key])
@@ -131,27 +167,26 @@ func (h *ClientHandler) ask(ctx context.Context, step string, requests mcp.Input
 		}
 		questions = append(questions, question)
 	}
-	answered, err := interrupt.AskAll(ctx, questions...)
+	answered, no := interrupt.AskAll(ctx, questions...)
 	if answered == nil {
-		return nil, err
+		return nil, no
 	}
-	// What is left are declines and cancels. They are for the server to know.
-	responses := mcp.InputResponseMap{}
+	answers := mcp.InputResponseMap{}
 	for i, key := range keys {
-		response := &mcp.ElicitResult{}
+		answer := &mcp.ElicitResult{}
 		switch q := answered[i].(type) {
 		case *interrupt.FormInterrupt:
-			response.Action = string(q.Action)
-			response.Content, err = exactly(q.Content)
+			answer.Action = string(q.Action)
+			var err error
+			if answer.Content, err = exactly(q.Content); err != nil {
+				return nil, err
+			}
 		case *interrupt.URLInterrupt:
-			response.Action, err = string(q.Action), nil
+			answer.Action = string(q.Action)
 		}
-		if err != nil {
-			return nil, err
-		}
-		responses[key] = response
+		answers[key] = answer
 	}
-	return responses, nil
+	return answers, no
 }
 
 // exactly reads an object so that its numbers are written again as they are.

@@ -37,8 +37,12 @@ func (h *ClientHandler) question(key string, request mcp.InputRequest) (interrup
 		return nil, err
 	}
 	for _, f := range fields {
-		if asksForSecret(f) {
+		switch {
+		case asksForSecret(f):
 			return nil, &interrupt.Failure{Text: fmt.Sprintf("%s asks for a secret, %.64q, in a form", h.name, f.Name)}
+		case f.Minimum != "" && !safe(f.Minimum), f.Maximum != "" && !safe(f.Maximum):
+			// The SDK has read it as float64 before.
+			return nil, &interrupt.Failure{Text: fmt.Sprintf("%s asks for a number, %.64q, with a bound beyond 2^53-1", h.name, f.Name)}
 		}
 	}
 	return q, nil

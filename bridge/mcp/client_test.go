@@ -18,7 +18,7 @@ import (
 
 // using is a tool of another gate that uses a tool of a server, after a question of its own.
 func using(session *mcp.ClientSession, tool, arguments string) *gate.Tool {
-	h := mcpbridge.NewClientHandler("the site", session)
+	h := mcpbridge.NewClientHandler("the site", session, nil)
 	return raw("using", func(ctx context.Context) (any, error) {
 		if _, err := interrupt.Ask(ctx, interrupt.ToolPermission("using", "Use the site?")); err != nil {
 			return nil, err
@@ -35,8 +35,24 @@ func using(session *mcp.ClientSession, tool, arguments string) *gate.Tool {
 	}, nil)
 }
 
-func asking(t *testing.T, s *site) *mcp.ClientSession {
-	return connect(t, s, modern, nil, func(o *mcp.ClientOptions) { *o = *mcpbridge.ClientOptions(o) })
+// asking connects a client that is asked through a handler.
+func asking(t *testing.T, s *site, version string) *mcp.ClientSession {
+	t.Helper()
+	there, here := mcp.NewInMemoryTransports()
+	ss, err := s.server.Connect(t.Context(), s.bridge.Transport(there), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs, err := mcpbridge.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).
+		Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cs.Close()
+		ss.Wait()
+	})
+	return cs
 }
 
 var fourKinds = []interrupt.Facility{interrupt.FacilityPermission, interrupt.FacilitySelection, interrupt.FacilityForm, interrupt.FacilityURL}
@@ -56,7 +72,7 @@ func TestClientHandler(t *testing.T) {
 	}
 	for i := range len(answers) + 1 {
 		g, err := gate.Open(t.Context(), store, &gate.Options{
-			Tools: []*gate.Tool{using(asking(t, s), "every_kind", `{}`)}, Keys: [][]byte{testKey}, Logger: logger(t),
+			Tools: []*gate.Tool{using(asking(t, s, modern), "every_kind", `{}`)}, Keys: [][]byte{testKey}, Logger: logger(t),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -90,7 +106,7 @@ func TestClientHandlerDeclines(t *testing.T) {
 	for action, want := range map[string]string{"decline": `"declined: the person declined to answer"`, "cancel": `"cancelled: the person broke off"`} {
 		var effects counter
 		s := memSite(t, nil, deploy(&effects, nil))
-		tool := using(asking(t, s), "deploy", `{"service":"api"}`)
+		tool := using(asking(t, s, modern), "deploy", `{"service":"api"}`)
 		g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}})
 		request := gate.Call{Tool: "using", Arguments: json.RawMessage(`{}`), Scope: "ann", Session: "s", Facilities: fourKinds}
 		var outcome gate.Outcome
@@ -112,7 +128,7 @@ func TestClientHandlerDeclines(t *testing.T) {
 }
 
 // What a server must not ask, or what cannot be shown, is asked of nobody; a refusal by the
-// protocol is told; and what a server of an older session asks is cancelled.
+// protocol is told.
 func TestClientHandlerRefuses(t *testing.T) {
 	native := func(requests mcp.InputRequestMap) *site {
 		s := memSite(t, nil)
@@ -129,19 +145,21 @@ func TestClientHandlerRefuses(t *testing.T) {
 		requests mcp.InputRequestMap
 		text     string
 	}{
-		"a secret":   {asksFor(`{"type":"object","properties":{"apiKey":{"type":"string"}}}`), `the site asks for a secret, "apiKey", in a form`},
-		"nested":     {asksFor(`{"type":"object","properties":{"a":{"type":"object"}}}`), "the site asks what cannot be shown"},
+		"a secret": {asksFor(`{"type":"object","properties":{"apiKey":{"type":"string"}}}`), `the site asks for a secret, "apiKey", in a form`},
+		"nested":   {asksFor(`{"type":"object","properties":{"a":{"type":"object"}}}`), "the site asks what cannot be shown"},
+		"rounded": {asksFor(`{"type":"object","properties":{"n":{"type":"integer","maximum":9007199254740993}}}`),
+			`the site asks for a number, "n", with a bound beyond`},
 		"plain http": {mcp.InputRequestMap{"x": &mcp.ElicitParams{Mode: "url", Message: "?", URL: "http://example.com"}}, "the site asks what cannot be shown"},
 		//lint:ignore SA1019 what is deprecated is asked for all the same
 		"roots":           {mcp.InputRequestMap{"x": &mcp.ListRootsParams{}}, "the site asks for something that is no question"},
 		"nothing, really": {mcp.InputRequestMap{}, "the site is busy"},
 	} {
-		e := failing(t, asking(t, native(tc.requests)), "tool", gate.ErrFailed)
+		e := failing(t, asking(t, native(tc.requests), modern), "tool", gate.ErrFailed)
 		if !strings.HasPrefix(e.Message, tc.text) {
 			t.Errorf("%s: %q, want %q", name, e.Message, tc.text)
 		}
 	}
-	if e := failing(t, asking(t, memSite(t, nil)), "none", gate.ErrFailed); !strings.HasPrefix(e.Message, "the site refused the call") {
+	if e := failing(t, asking(t, memSite(t, nil), modern), "none", gate.ErrFailed); !strings.HasPrefix(e.Message, "the site refused the call") {
 		t.Errorf("unknown tool: %q", e.Message)
 	}
 	closing := memSite(t, nil)
@@ -149,10 +167,10 @@ func TestClientHandlerRefuses(t *testing.T) {
 		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return nil, &jsonrpc.Error{Code: -32004, Message: "server is closing"}
 		})
-	if e := failing(t, asking(t, closing), "tool", gate.ErrFailed); strings.HasPrefix(e.Message, "the site refused") { // nobody knows
+	if e := failing(t, asking(t, closing, modern), "tool", gate.ErrFailed); strings.HasPrefix(e.Message, "the site refused") { // nobody knows
 		t.Errorf("a closing server: %q", e.Message)
 	}
-	gone := asking(t, memSite(t, nil))
+	gone := asking(t, memSite(t, nil), modern)
 	gone.Close()
 	if e := failing(t, gone, "tool", gate.ErrFailed); strings.HasPrefix(e.Message, "the site refused") { // nobody knows
 		t.Errorf("a closed connection: %q", e.Message)
@@ -176,13 +194,4 @@ func failing(t *testing.T, session *mcp.ClientSession, tool string, want gate.Co
 		t.Fatalf("%v, want %s", err, want)
 	}
 	return e
-}
-
-// A server of an older session asks while the call runs: it is told that nobody answers.
-func TestClientHandlerInASession(t *testing.T) {
-	var effects counter
-	s := memSite(t, nil, deploy(&effects, nil))
-	cs := connect(t, s, legacy, nil, func(o *mcp.ClientOptions) { *o = *mcpbridge.ClientOptions(o) })
-	wantEnding(t, call(t, cs, "deploy", `{"service":"api"}`), gate.ErrCancelled)
-	effects.want(t, 0)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-go/parley/gate"
@@ -70,10 +71,15 @@ func (c *call) elicit(ctx context.Context, p *gate.Prompt, params *mcp.ElicitPar
 	case ctx.Err() != nil:
 		return elicited{}, ctx.Err()
 	}
-	// A client that says it can ask and cannot, or that failed. What it says of that can hold what
-	// the person typed, and stays with the host. The question stays open in the ledger, where a
-	// call with the same start ID finds it.
-	c.opts.Logger.WarnContext(ctx, "a client did not answer a question", "tool", c.tool.name, "err", err)
+	// A client that says it can ask and cannot, that failed, or whose answer the SDK cannot decode.
+	// What it or the SDK says of that can hold what the person typed, so that only the number of an
+	// error is logged. The question stays open in the ledger, where a call with the same start ID
+	// finds it.
+	var number int64
+	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		number = refused.Code
+	}
+	c.opts.Logger.WarnContext(ctx, "a client did not answer a question", "tool", c.tool.name, "number", number)
 	return elicited{}, &gate.Error{
 		Code: gate.ErrConfirmationRequired, Message: "the client did not bring an answer from anybody", Interaction: p.Interaction,
 	}

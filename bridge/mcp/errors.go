@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/canon"
 )
 
 // The numbers of protocol errors (R36). They are of the range that JSON-RPC leaves to
@@ -95,7 +96,8 @@ func (c *call) unauthorized(ctx context.Context, cause error) error {
 // malformed refuses answers that cannot be read, or can be read in two ways. Nothing of them is in
 // the error.
 func malformed(reason string) error {
-	return protocolError(jsonrpc.CodeInvalidParams, "invalid inputResponses: "+reason, ErrorData{Code: gate.ErrInvalidAnswer})
+	message := "invalid inputResponses: " + canon.Clip(reason, maxReason)
+	return protocolError(jsonrpc.CodeInvalidParams, message, ErrorData{Code: gate.ErrInvalidAnswer})
 }
 
 // fail is what the client gets for an error of the gate, or of what the bridge does around it.

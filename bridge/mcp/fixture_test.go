@@ -77,7 +77,7 @@ func newSite(t *testing.T, g *gate.Gate, opts *mcpbridge.Options, tools ...*gate
 		t.Fatal(err)
 	}
 	for _, tool := range tools {
-		if err := mcpbridge.AddTool[any](s.bridge, tool, nil); err != nil {
+		if err := mcpbridge.AddTool(s.bridge, tool, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -86,6 +86,9 @@ func newSite(t *testing.T, g *gate.Gate, opts *mcpbridge.Options, tools ...*gate
 		defer cancel()
 		if err := s.bridge.Close(ctx); err != nil {
 			t.Errorf("close bridge: %v", err)
+		}
+		for session := range s.server.Sessions() { // not every client ends its own
+			session.Close()
 		}
 	})
 	return s

@@ -34,7 +34,7 @@ func FuzzTransport(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if err := mcpbridge.AddTool[any](bridge, tool, nil); err != nil {
+	if err := mcpbridge.AddTool(bridge, tool, nil); err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -2,18 +2,24 @@ package mcpbridge
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
+
+const defaultSessionTimeout = time.Hour
 
 // HTTPHandler serves the bridge's server over streamable HTTP: protocol 2026-07-28, which has no
 // sessions, and the older ones with sessions, on one address. The SDK's own handler serves either
 // the one or the other. Answers are kept as clients wrote them, as by [Bridge.Transport].
 //
-// Options are the SDK's. With Stateless older protocols have no sessions either, and their clients
+// Options are the SDK's, but for sessions that nobody ends: after an hour without a request they
+// are closed, where SessionTimeout says nothing else (negative: never). A call that waits for a
+// person is a request. With Stateless older protocols have no sessions either, and their clients
 // cannot be asked. Who calls is for [auth.RequireBearerToken] around this handler to find out, and
 // for Options.Authorize to decide.
 func (b *Bridge) HTTPHandler(opts *mcp.StreamableHTTPOptions) http.Handler {
@@ -21,6 +27,7 @@ func (b *Bridge) HTTPHandler(opts *mcp.StreamableHTTPOptions) http.Handler {
 	if opts != nil {
 		o = *opts
 	}
+	o.SessionTimeout = cmp.Or(o.SessionTimeout, defaultSessionTimeout)
 	server := func(*http.Request) *mcp.Server { return b.server }
 	limit := o.MaxRequestBodyBytes
 	if limit == 0 {

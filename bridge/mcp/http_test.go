@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -111,4 +112,39 @@ func TestBodies(t *testing.T) {
 			t.Errorf("%.100s: status %d, want %d: %s", body, w.Code, want, w.Body)
 		}
 	}
+}
+
+// A session that its client left does not stay for ever.
+func TestSessionsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memSite(t, nil)
+		h := s.bridge.HTTPHandler(nil)
+		post := func(session, body string) int {
+			r := httptest.NewRequest(http.MethodPost, "http://localhost/", strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Accept", "application/json, text/event-stream")
+			r.Header.Set("Mcp-Session-Id", session)
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			return w.Code
+		}
+		post("", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},`+
+			`"clientInfo":{"name":"c","version":"1"}}}`)
+		var session string
+		for ss := range s.server.Sessions() {
+			session = ss.ID()
+		}
+		ping := `{"jsonrpc":"2.0","id":2,"method":"ping"}`
+		for range 2 {
+			time.Sleep(59 * time.Minute)
+			if code := post(session, ping); code != http.StatusOK {
+				t.Errorf("status %d", code)
+			}
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if code := post(session, ping); code != http.StatusNotFound {
+			t.Errorf("after an hour: status %d", code)
+		}
+	})
 }

@@ -11,17 +11,17 @@ import (
 )
 
 // outputSchema is the schema of the tool's results, nil where there is none.
-func (o *ToolOptions[Out]) outputSchema() (json.RawMessage, error) {
+func (o *ToolOptions) outputSchema(result reflect.Type) (json.RawMessage, error) {
 	if o.OutputSchema != nil {
 		if !typeObject(o.OutputSchema) {
 			return nil, fmt.Errorf("output schema: MCP takes results of type object only, and the schema does not say so")
 		}
 		return o.OutputSchema, nil
 	}
-	if reflect.TypeFor[Out]().Kind() == reflect.Interface {
+	if result == nil || result.Kind() == reflect.Interface {
 		return nil, nil
 	}
-	inferred, err := schema.For[Out]()
+	inferred, err := schema.ForType(result)
 	if err != nil {
 		return nil, fmt.Errorf("output schema: %w", err)
 	}

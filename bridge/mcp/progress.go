@@ -32,7 +32,7 @@ type update struct {
 // and returns when nothing is sent any more.
 func (b *Bridge) reportProgress(ctx context.Context, req *mcp.CallToolRequest) (_ *gate.Progress, stop func()) {
 	token := req.Params.GetProgressToken()
-	if token == nil {
+	if !listens(token) {
 		return nil, func() {}
 	}
 	r := &reporter{session: req.Session, token: token, interval: b.opts.KeepAlive, updates: make(chan update)}
@@ -50,6 +50,21 @@ func (b *Bridge) reportProgress(ctx context.Context, req *mcp.CallToolRequest) (
 			b.opts.Logger.DebugContext(ctx, "progress was not told", "tool", req.Params.Name, "err", err)
 		}
 	}
+}
+
+// maxProgressToken bounds what every report carries, in bytes.
+const maxProgressToken = 256
+
+// listens reports whether a client that gave that token is told of progress: a string or a number,
+// as the protocol has it, of a sane size.
+func listens(token any) bool {
+	switch token := token.(type) {
+	case string:
+		return len(token) <= maxProgressToken
+	case float64:
+		return true
+	}
+	return false
 }
 
 // take is the sink of the handler's progress: it returns when the update was sent.

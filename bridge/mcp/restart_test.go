@@ -7,9 +7,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mcpbridge "github.com/parley-go/parley/bridge/mcp"
+	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/checkpoint/boltstore"
 	"github.com/parley-go/parley/checkpoint/memstore"
+	"github.com/parley-go/parley/checkpoint/pgstore"
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/pgtest"
 )
 
 // R20, R25: the server is another process at every round, and each goes on where the last one was.
@@ -53,9 +56,32 @@ func TestRestartBetweenRounds(t *testing.T) {
 
 // R22: two servers on one store behind one address serve each other's rounds.
 func TestTwoServers(t *testing.T) {
-	store := memstore.New()
+	t.Run("memory", func(t *testing.T) {
+		store := memstore.New()
+		twoServers(t, store, store)
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		url := pgtest.URL(t)
+		opts := &pgstore.Options{Schema: pgtest.Schema(), Logger: logger(t)}
+		if err := pgstore.Migrate(t.Context(), url, opts); err != nil {
+			t.Fatal(err)
+		}
+		var stores []checkpoint.Store // each as another process opens it
+		for range 2 {
+			store, err := pgstore.Open(t.Context(), url, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { store.Close() })
+			stores = append(stores, store)
+		}
+		twoServers(t, stores...)
+	})
+}
+
+func twoServers(t *testing.T, stores ...checkpoint.Store) {
 	var sites []*site
-	for range 2 {
+	for _, store := range stores {
 		tool := everyKind()
 		g := openGate(t, store, gate.Options{Tools: []*gate.Tool{tool}})
 		sites = append(sites, newSite(t, g, &mcpbridge.Options{Authorize: byUser}, tool))

@@ -102,7 +102,9 @@ func noteFor(text json.RawMessage) json.RawMessage {
 
 // keepCall returns the params of a tools/call with the text of its input responses in _meta,
 // instead of in its place: what the SDK does not decode it does not refuse either where one that
-// nobody asked for is of an unknown form. Calls of other tools stay as they are.
+// nobody asked for is of an unknown form. Nor is it left a requestState of a wrong type, since the
+// SDK's error for what it cannot decode has all of the params in it. Calls of other tools stay as
+// they are.
 func (b *Bridge) keepCall(params json.RawMessage) json.RawMessage {
 	list, twice, err := members(params)
 	if err != nil {
@@ -116,8 +118,17 @@ func (b *Bridge) keepCall(params json.RawMessage) json.RawMessage {
 	if !twice {
 		note = noteFor(last(list, "inputResponses"))
 	}
-	return b.noted(without(list, "inputResponses"), note, params)
+	list = without(list, "inputResponses")
+	for i, m := range list {
+		if m.name == "requestState" && m.value[0] != '"' && string(m.value) != "null" {
+			list[i].value = noToken
+		}
+	}
+	return b.noted(list, note)
 }
+
+// noToken is refused as every other string is that is no token.
+var noToken = json.RawMessage(`"-"`)
 
 // keepResult returns the result of an elicitation with its own text in _meta. Other results stay as
 // they are.
@@ -128,19 +139,20 @@ func (b *Bridge) keepResult(result json.RawMessage) json.RawMessage {
 	}
 	for _, m := range list {
 		if strings.EqualFold(m.name, "action") {
-			return b.noted(list, noteFor(result), result)
+			return b.noted(list, noteFor(result))
 		}
 	}
 	return result
 }
 
-// noted is the object with the note in its _meta; otherwise where that is no object.
-func (b *Bridge) noted(list []member, note, otherwise json.RawMessage) json.RawMessage {
+// noted is the object with the note in its _meta. Where that is no object it is made one, and the
+// message is ambiguous.
+func (b *Bridge) noted(list []member, note json.RawMessage) json.RawMessage {
 	var meta []member
 	if raw := last(list, "_meta"); raw != nil && string(raw) != "null" {
 		var err error
 		if meta, _, err = members(raw); err != nil {
-			return otherwise
+			meta, note = nil, ambiguous
 		}
 	}
 	meta = append(without(meta, b.text), member{b.text, note})

@@ -11,23 +11,35 @@ import (
 )
 
 // ToolOptions say how a tool of the gate looks to MCP. Nil works, and the zero field is the
-// documented default. Out is the type of the tool's result.
-type ToolOptions[Out any] struct {
+// documented default.
+type ToolOptions struct {
 	// Annotations are hints for clients, and Icons and Meta are shown by them.
 	Annotations *mcp.ToolAnnotations
 	Icons       []mcp.Icon
 	Meta        mcp.Meta
 	// OutputSchema is the JSON Schema of the result, of type object. What a client is shown takes
-	// an [Ending] as well, which is the structured content of errors. Default: inferred from Out
-	// where that is a struct or a map; else there is none.
+	// an [Ending] as well, which is the structured content of errors. Default: inferred from the
+	// result type of [gate.NewTool] where that is a struct or a map; else there is none.
 	OutputSchema json.RawMessage
 	// Project makes the tool result of what the handler returned: other words, an image, a
-	// resource. It is pure, and may run again for one result. Without structured content of its own
-	// the result has the handler's; nil stands for the result as it is. Default: that.
-	Project func(out Out) *mcp.CallToolResult
+	// resource; [Project] makes one of a typed function. It is pure, and may run again for one
+	// result. Without structured content of its own the result has the handler's; nil stands for
+	// the result as it is, and so does an error, which the host's log has. Default: that.
+	Project func(result json.RawMessage) (*mcp.CallToolResult, error)
 	// AnswerElsewhere never asks through the client: the tool's questions wait for an answer by
 	// another road. It takes Options.OutOfBand. Default: the client is asked where it can be.
 	AnswerElsewhere bool
+}
+
+// Project returns a projection of results of a type, for [ToolOptions].Project.
+func Project[Out any](to func(out Out) *mcp.CallToolResult) func(json.RawMessage) (*mcp.CallToolResult, error) {
+	return func(result json.RawMessage) (*mcp.CallToolResult, error) {
+		var out Out
+		if err := json.Unmarshal(result, &out); err != nil {
+			return nil, err
+		}
+		return to(out), nil
+	}
 }
 
 // A tool is one of the gate's, as the bridge serves it.
@@ -42,11 +54,11 @@ type tool struct {
 
 // AddTool puts a tool on the bridge's server, or replaces the one of its name there. The tool is
 // one of the gate's; its name, title, description, and the schema of its arguments are those that
-// it has there. Out is the type of the handler's result, from which the output schema is inferred
-// as [mcp.AddTool] does; any stands for none.
+// it has there, and its output schema is inferred from the type of its results, as [mcp.AddTool]
+// does.
 //
 // Other tools, resources and prompts of the server are untouched.
-func AddTool[Out any](b *Bridge, t *gate.Tool, opts *ToolOptions[Out]) error {
+func AddTool(b *Bridge, t *gate.Tool, opts *ToolOptions) error {
 	if b == nil {
 		return fmt.Errorf("add tool: bridge must not be nil")
 	}
@@ -54,7 +66,7 @@ func AddTool[Out any](b *Bridge, t *gate.Tool, opts *ToolOptions[Out]) error {
 		return fmt.Errorf("add tool: %w", err)
 	}
 	if opts == nil {
-		opts = &ToolOptions[Out]{}
+		opts = &ToolOptions{}
 	}
 	o := t.Options()
 	if opts.AnswerElsewhere && !b.opts.OutOfBand {
@@ -63,12 +75,12 @@ func AddTool[Out any](b *Bridge, t *gate.Tool, opts *ToolOptions[Out]) error {
 	if !typeObject(o.Schema) {
 		return fmt.Errorf("add tool %q: MCP takes arguments of type object only, and the schema does not say so", t.Name())
 	}
-	output, err := opts.outputSchema()
+	output, err := opts.outputSchema(t.Output())
 	if err != nil {
 		return fmt.Errorf("add tool %q: %w", t.Name(), err)
 	}
 	served := &tool{
-		name: t.Name(), guided: o.Guidance != "", guidance: o.Guidance, elsewhere: opts.AnswerElsewhere, project: opts.projection(),
+		name: t.Name(), guided: o.Guidance != "", guidance: o.Guidance, elsewhere: opts.AnswerElsewhere, project: opts.Project,
 	}
 	shown := &mcp.Tool{
 		Name: t.Name(), Title: o.Title, Description: o.Description, InputSchema: o.Schema,
@@ -92,22 +104,4 @@ func AddTool[Out any](b *Bridge, t *gate.Tool, opts *ToolOptions[Out]) error {
 	defer b.mu.Unlock()
 	b.tools[t.Name()] = true
 	return nil
-}
-
-// projection is nil where there is none.
-func (o *ToolOptions[Out]) projection() func(json.RawMessage) (*mcp.CallToolResult, error) {
-	if o.Project == nil {
-		return nil
-	}
-	return func(result json.RawMessage) (projected *mcp.CallToolResult, err error) {
-		var out Out
-		if err := json.Unmarshal(result, &out); err != nil {
-			return nil, err
-		}
-		err = safely(func() error {
-			projected = o.Project(out)
-			return nil
-		})
-		return projected, err
-	}
 }

@@ -36,7 +36,7 @@ func weatherTool() *gate.Tool {
 func TestShownTool(t *testing.T) {
 	tool := weatherTool()
 	s := newSite(t, openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}}), nil)
-	err := mcpbridge.AddTool(s.bridge, tool, &mcpbridge.ToolOptions[weatherResult]{Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}})
+	err := mcpbridge.AddTool(s.bridge, tool, &mcpbridge.ToolOptions{Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestResults(t *testing.T) {
 	} {
 		tool := weatherTool()
 		s := newSite(t, openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}}), nil)
-		if err := mcpbridge.AddTool(s.bridge, tool, &mcpbridge.ToolOptions[weatherResult]{Project: tc.project}); err != nil {
+		if err := mcpbridge.AddTool(s.bridge, tool, &mcpbridge.ToolOptions{Project: mcpbridge.Project(tc.project)}); err != nil {
 			t.Fatal(err)
 		}
 		r := call(t, connect(t, s, modern, nil), "weather", `{"town":"Bonn"}`)
@@ -148,7 +148,8 @@ func TestFailure(t *testing.T) {
 func TestResultOfAnotherType(t *testing.T) {
 	tool := raw("tool", func(context.Context) (any, error) { return map[string]string{"degrees": "many"}, nil }, nil)
 	s := newSite(t, openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}}), nil)
-	if err := mcpbridge.AddTool[weatherResult](s.bridge, tool, nil); err != nil {
+	schema := json.RawMessage(`{"type":"object","properties":{"degrees":{"type":"integer"}}}`)
+	if err := mcpbridge.AddTool(s.bridge, tool, &mcpbridge.ToolOptions{OutputSchema: schema}); err != nil {
 		t.Fatal(err)
 	}
 	wantEnding(t, call(t, connect(t, s, modern, nil), "tool", `{}`), gate.ErrFailed)
@@ -165,18 +166,19 @@ func TestMistakes(t *testing.T) {
 		"no gate":          second(mcpbridge.New(s.server, nil, nil)),
 		"negative prompts": second(mcpbridge.New(s.server, g, &mcpbridge.Options{MaxPrompts: -1})),
 		"negative wire":    second(mcpbridge.New(s.server, g, &mcpbridge.Options{MaxWire: -1})),
-		"no bridge":        mcpbridge.AddTool[any](nil, good, nil),
-		"no tool":          mcpbridge.AddTool[any](s.bridge, nil, nil),
-		"no handler":       mcpbridge.AddTool[any](s.bridge, gate.NewRawTool("tool", nil, nil), nil),
-		"no object":        mcpbridge.AddTool[any](s.bridge, raw("tool", none, &gate.ToolOptions{Schema: json.RawMessage(`true`)}), nil),
+		"no bridge":        mcpbridge.AddTool(nil, good, nil),
+		"no tool":          mcpbridge.AddTool(s.bridge, nil, nil),
+		"no handler":       mcpbridge.AddTool(s.bridge, gate.NewRawTool("tool", nil, nil), nil),
+		"no object":        mcpbridge.AddTool(s.bridge, raw("tool", none, &gate.ToolOptions{Schema: json.RawMessage(`true`)}), nil),
 		"result is no object": mcpbridge.AddTool(s.bridge, good,
-			&mcpbridge.ToolOptions[any]{OutputSchema: json.RawMessage(`{"type":"string"}`)}),
+			&mcpbridge.ToolOptions{OutputSchema: json.RawMessage(`{"type":"string"}`)}),
 		"broken output schema": mcpbridge.AddTool(s.bridge, good,
-			&mcpbridge.ToolOptions[any]{OutputSchema: json.RawMessage(`{"type":"object","properties":7}`)}),
+			&mcpbridge.ToolOptions{OutputSchema: json.RawMessage(`{"type":"object","properties":7}`)}),
 		"reference to the root": mcpbridge.AddTool(s.bridge, good,
-			&mcpbridge.ToolOptions[any]{OutputSchema: json.RawMessage(`{"type":"object","properties":{"a":{"items":[{"$ref":"#"}]}}}`)}),
-		"no schema": mcpbridge.AddTool[chan int](s.bridge, good, nil),
-		"the SDK's": mcpbridge.AddTool[any](s.bridge, raw("tool", none, &gate.ToolOptions{
+			&mcpbridge.ToolOptions{OutputSchema: json.RawMessage(`{"type":"object","properties":{"a":{"items":[{"$ref":"#"}]}}}`)}),
+		"no schema": mcpbridge.AddTool(s.bridge,
+			gate.NewTool("tool", func(context.Context, place) (chan int, error) { return nil, nil }, nil), nil),
+		"the SDK's": mcpbridge.AddTool(s.bridge, raw("tool", none, &gate.ToolOptions{
 			Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"a b"}}}`),
 		}), nil),
 	} {

@@ -78,7 +78,7 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	tools := newTools(journal(o.journal))
-	g, err := gate.Open(ctx, store, &gate.Options{Tools: tools.all(), Keys: keys})
+	g, err := gate.Open(ctx, store, &gate.Options{Tools: tools, Keys: keys})
 	if err != nil {
 		return err
 	}
@@ -94,8 +94,10 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, bridge.Close(context.WithoutCancel(ctx))) }()
-	if err := tools.add(bridge); err != nil {
-		return err
+	for _, tool := range tools {
+		if err := mcpbridge.AddTool(bridge, tool, looks[tool.Name()]); err != nil {
+			return err
+		}
 	}
 	if o.address == "" {
 		return server.Run(ctx, bridge.Transport(&mcp.StdioTransport{}))

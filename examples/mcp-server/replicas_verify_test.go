@@ -181,7 +181,7 @@ func (x *experiment) verifyOpen(s store) {
 	if err != nil {
 		x.Fatal(err)
 	}
-	g, err := gate.Open(x.Context(), s, &gate.Options{Tools: newTools("").all(), Keys: keys})
+	g, err := gate.Open(x.Context(), s, &gate.Options{Tools: newTools(""), Keys: keys})
 	if err != nil {
 		x.Fatal(err)
 	}

@@ -10,42 +10,24 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// tools are those of the gate, each to be added to a server with the type of its result.
-type tools struct{ deploy, region, ticket, account, onboard, report *gate.Tool }
-
-func newTools(j journal) *tools {
+func newTools(j journal) []*gate.Tool {
 	described := func(text string) *gate.ToolOptions { return &gate.ToolOptions{Description: text} }
 	onboarding := described("Takes a new colleague on, in four rounds.")
 	onboarding.Replay = gate.Repeatable // its one effect is a step
-	return &tools{
-		deploy:  gate.NewTool("deploy", j.deploy, described("Deploys a service to production, after a person allowed it.")),
-		region:  gate.NewTool("pick_region", pickRegion, described("Lets a person choose a region.")),
-		ticket:  gate.NewTool("create_ticket", createTicket, described("Lets a person fill in a ticket.")),
-		account: gate.NewTool("connect_account", connectAccount, described("Sends a person to a page to connect an account.")),
-		onboard: gate.NewTool("onboard", j.onboard, onboarding),
-		report:  gate.NewTool("slow_report", slowReport, described("Takes a while, and tells how far it is.")),
+	return []*gate.Tool{
+		gate.NewTool("deploy", j.deploy, described("Deploys a service to production, after a person allowed it.")),
+		gate.NewTool("pick_region", pickRegion, described("Lets a person choose a region.")),
+		gate.NewTool("create_ticket", createTicket, described("Lets a person fill in a ticket.")),
+		gate.NewTool("connect_account", connectAccount, described("Sends a person to a page to connect an account.")),
+		gate.NewTool("onboard", j.onboard, onboarding),
+		gate.NewTool("slow_report", slowReport, described("Takes a while, and tells how far it is.")),
 	}
 }
 
-func (t *tools) all() []*gate.Tool {
-	return []*gate.Tool{t.deploy, t.region, t.ticket, t.account, t.onboard, t.report}
-}
-
-func (t *tools) add(b *mcpbridge.Bridge) error {
-	destructive := true
-	for _, err := range []error{
-		mcpbridge.AddTool(b, t.deploy, &mcpbridge.ToolOptions[deployed]{Annotations: &mcp.ToolAnnotations{DestructiveHint: &destructive}}),
-		mcpbridge.AddTool[string](b, t.region, nil),
-		mcpbridge.AddTool[ticket](b, t.ticket, nil),
-		mcpbridge.AddTool[string](b, t.account, nil),
-		mcpbridge.AddTool[colleague](b, t.onboard, nil),
-		mcpbridge.AddTool[string](b, t.report, nil),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// looks are what MCP is told of a tool beside what the gate knows.
+var looks = map[string]*mcpbridge.ToolOptions{
+	"deploy":      {Annotations: &mcp.ToolAnnotations{DestructiveHint: new(true)}},
+	"slow_report": {Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 }
 
 type service struct {

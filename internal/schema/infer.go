@@ -19,21 +19,24 @@ import (
 // type that reads its own text is a string, one that reads its own JSON is anything. It returns an
 // error for a type without a JSON form, such as a function, for one that contains itself, and for a
 // field with the json option string, which reads another kind of value than its type has.
-func For[T any]() (json.RawMessage, error) {
+func For[T any]() (json.RawMessage, error) { return ForType(reflect.TypeFor[T]()) }
+
+// ForType is [For] for a type that is known at run time only.
+func ForType(t reflect.Type) (json.RawMessage, error) {
 	own := map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[time.Time]():   {Type: "string", Format: "date-time"},
 		reflect.TypeFor[json.Number](): {Type: "number"},
 	}
-	if err := collectOwn(reflect.TypeFor[T](), own, map[reflect.Type]bool{}); err != nil {
-		return nil, fmt.Errorf("infer schema of %v: %w", reflect.TypeFor[T](), err)
+	if err := collectOwn(t, own, map[reflect.Type]bool{}); err != nil {
+		return nil, fmt.Errorf("infer schema of %v: %w", t, err)
 	}
-	inferred, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: own})
+	inferred, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: own})
 	if err != nil {
-		return nil, fmt.Errorf("infer schema of %v: %w", reflect.TypeFor[T](), err)
+		return nil, fmt.Errorf("infer schema of %v: %w", t, err)
 	}
 	raw, err := json.Marshal(inferred)
 	if err != nil {
-		return nil, fmt.Errorf("write schema of %v: %w", reflect.TypeFor[T](), err)
+		return nil, fmt.Errorf("write schema of %v: %w", t, err)
 	}
 	return raw, nil
 }

@@ -1,13 +1,7 @@
+import { readFileSync } from 'node:fs';
+
 // What the person of the tests answers, by the beginning of what is asked.
-const answers = [
-	['Deploy api', { decision: 'allow_once' }],
-	['Go on?', { decision: 'allow_once' }],
-	['every_kind asks', { choice: '1' }],
-	['two_at_once asks', { choice: '0' }],
-	['Who?', { name: 'Ann', sure: false, count: 3, tags: ['a', 'c'] }],
-	['Why?', { why: 'so so' }],
-	['rounds asks', { choice: '0' }],
-];
+const answers = JSON.parse(readFileSync(new URL('answers.json', import.meta.url)));
 
 export function answer(params) {
 	if (params.message.startsWith('Deploy no')) return { action: 'decline' };
@@ -24,9 +18,9 @@ export async function call(client) {
 		let line;
 		try {
 			const result = await client.callTool({ name, arguments: args });
-			line = { text: result.content[0]?.text, isError: !!result.isError, code: result.structuredContent?.code };
+			line = { code: result.structuredContent?.code, isError: !!result.isError, text: result.content[0]?.text };
 		} catch (e) {
-			line = { number: e.code, data: e.data };
+			line = { data: e.data, number: e.code };
 		}
 		console.log(JSON.stringify(line));
 	}

@@ -1,0 +1,233 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cloudwego/eino/components/model"
+	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/schema"
+
+	"github.com/parley-go/parley/agent"
+	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/checkpoint/memstore"
+	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/scripted"
+	"github.com/parley-go/parley/interrupt"
+)
+
+// A hurried store calls a function when a run is about to stop, and then does nothing for a context
+// that has ended.
+type hurried struct {
+	checkpoint.Store
+	stops func()
+}
+
+func (h *hurried) Commit(ctx context.Context, b *checkpoint.Batch) error {
+	if len(b.Puts) > 0 && b.Puts[0].Record.Status.Run() && b.Puts[0].Epoch > 0 {
+		h.stops()
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return h.Store.Commit(ctx, b)
+}
+
+// R25: a caller whose context ends while the checkpoint is being written does not lose it, nor the
+// end of the run.
+func TestCancelledWhileTheCheckpointIsWritten(t *testing.T) {
+	var effects atomic.Int64
+	ctx, cancel := context.WithCancel(t.Context())
+	store := &hurried{Store: memstore.New(), stops: cancel}
+	w := open(t, store, worldOptions{
+		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
+	})
+	run, err := w.agent.Start(ctx, releaseIt).Run()
+	if err != nil || ctx.Err() == nil {
+		t.Fatalf("have %+v, %v; context %v", run, err, ctx.Err())
+	}
+	wantWaiting(t, run, "a")
+
+	ctx, cancel = context.WithCancel(t.Context())
+	claims := 0
+	store.stops = func() {
+		if claims++; claims == 2 { // the first is the resume's
+			cancel()
+		}
+	}
+	run, err = w.agent.Resume(ctx, agent.Resume{
+		Scope: "ann", Run: run.ID, Answers: []agent.Answer{to(of(t, run, "a"), allow)}, Facilities: everything,
+	}).Run()
+	if err != nil || ctx.Err() == nil {
+		t.Fatalf("have %+v, %v; context %v", run, err, ctx.Err())
+	}
+	wantFinished(t, run, "[deployed a]")
+	wantFinished(t, w.resume(run.ID), "[deployed a]")
+}
+
+// A faltering store fails at its nth commit: nothing is written then, or everything is and nobody is
+// told.
+type faltering struct {
+	checkpoint.Store
+	commits, at atomic.Int64
+	written     bool
+}
+
+func (f *faltering) Commit(ctx context.Context, b *checkpoint.Batch) error {
+	if f.commits.Add(1) != f.at.Load() {
+		return f.Store.Commit(ctx, b)
+	}
+	if f.written {
+		if err := f.Store.Commit(ctx, b); err != nil {
+			return err
+		}
+	}
+	return errors.New("the disk is not there")
+}
+
+// R25, R27: whichever commit fails, written or not, the run goes on when the store serves again, and
+// ends; nothing has its effect twice, and what may be missing is told to the model.
+func TestStoreThatFailsAtAnyCommit(t *testing.T) {
+	for _, written := range []bool{false, true} {
+		for n := int64(1); ; n++ {
+			what := fmt.Sprintf("commit %d, written=%v", n, written)
+			var effects, looks atomic.Int64
+			store := &faltering{Store: memstore.New(), written: written}
+			w := open(t, store, worldOptions{
+				tools: []*gate.Tool{deploy(&effects, &gate.ToolOptions{KeepResult: true}), status(&looks, &gate.ToolOptions{KeepResult: true})},
+				model: after(scripted.Do(
+					call("a", "deploy", deployInput{"a"}), call("s", "status", struct{}{}), call("b", "deploy", deployInput{"b"}))),
+			})
+			store.commits.Store(0)
+			store.at.Store(n)
+			run := playOn(t, what, w)
+			if store.commits.Load() < n { // it has fewer commits
+				if n < 8 {
+					t.Fatalf("the run made only %d commits", n-1)
+				}
+				break
+			}
+			parts := strings.Split(strings.Trim(run.Message, "[]"), "][")
+			if len(parts) != 3 || effects.Load() > 2 || looks.Load() > 1 {
+				t.Fatalf("%s: %d effects, %d looks, and the model was told %q", what, effects.Load(), looks.Load(), run.Message)
+			}
+			known := int64(strings.Count(run.Message, "deployed "))
+			if unknown := int64(strings.Count(run.Message, "not known")); known > effects.Load() || known+unknown < effects.Load() {
+				t.Errorf("%s: %d effects, and the model was told %q", what, effects.Load(), run.Message)
+			}
+		}
+	}
+}
+
+// playOn starts a run and answers its questions one by one, until it has finished; whatever fails is
+// tried again.
+func playOn(t *testing.T, what string, w *world) *agent.Run {
+	t.Helper()
+	var answers []agent.Answer
+	for range 16 {
+		page, err := w.agent.Runs(t.Context(), gate.RunQuery{Scope: "ann", Ended: true})
+		if err != nil {
+			continue
+		}
+		var run *agent.Run
+		if len(page.Runs) == 0 {
+			run, err = w.agent.Start(t.Context(), releaseIt).Run()
+		} else {
+			run, err = w.tryResume(page.Runs[0].ID, answers...)
+		}
+		answers = nil
+		switch {
+		case err != nil || run == nil:
+		case run.Status == agent.Finished:
+			return run
+		case len(run.Questions) > 0:
+			answers = []agent.Answer{to(run.Questions[0], allow)}
+		}
+	}
+	t.Fatalf("%s: the run does not end", what)
+	return nil
+}
+
+// panics panics wherever it is asked to.
+type panicking struct{ model.ToolCallingChatModel }
+
+func (panicking) Generate(context.Context, []*schema.Message, ...model.Option) (*schema.Message, error) {
+	panic("private")
+}
+
+func (panicking) Stream(context.Context, []*schema.Message, ...model.Option) (*schema.StreamReader[*schema.Message], error) {
+	return schema.StreamReaderWithConvert(schema.StreamReaderFromArray([]int{1}), func(int) (*schema.Message, error) { panic("private") }), nil
+}
+
+func (p panicking) WithTools([]*schema.ToolInfo) (model.ToolCallingChatModel, error) { return p, nil }
+
+// A tool under the gate that panics has failed, which the model is told in public words; another
+// tool or a model that panics stops the run, which goes on when it does not. Nothing ends the
+// process, and no question beside it is lost.
+func TestPanics(t *testing.T) {
+	for _, streaming := range []bool{false, true} {
+		var effects atomic.Int64
+		broken := func(name string, inner tool.BaseTool) (*gate.Tool, tool.BaseTool) {
+			half, face, err := agent.Wrap(t.Context(), inner, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			return half, face
+		}
+		pay := deploy(&effects, nil)
+		invoked, invokedFace := broken("invoked", native{"invoked", func(context.Context) (string, error) { panic("private") }})
+		streamed, streamedFace := broken("streamed", breaks{})
+		afterwards := gate.NewTool("afterwards", func(ctx context.Context, _ struct{}) (string, error) {
+			if _, err := interrupt.Ask(ctx, interrupt.ToolPermission("afterwards", "Go on?")); err != nil {
+				return "", err
+			}
+			panic("private")
+		}, nil)
+		w := open(t, memstore.New(), worldOptions{
+			tools: []*gate.Tool{pay, invoked, streamed, afterwards}, streaming: streaming,
+			plain: []tool.BaseTool{agent.Tool(pay), invokedFace, streamedFace, agent.Tool(afterwards)},
+			model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("i", "invoked", `{}`), call("s", "streamed", `{}`), call("p", "afterwards", `{}`))),
+		})
+		run := w.start()
+		wantWaiting(t, run, "a", "p")
+		run = w.resume(run.ID, to(of(t, run, "p"), allow))
+		wantWaiting(t, run, "a")
+		run = w.resume(run.ID, to(of(t, run, "a"), allow))
+		if strings.Count(run.Message, "[The call failed: ") != 3 || !strings.Contains(run.Message, "[deployed a]") || strings.Contains(run.Message, "private") {
+			t.Errorf("streaming=%v: have %+v", streaming, run)
+		}
+
+		store := memstore.New()
+		outside := native{"outside", func(context.Context) (string, error) { panic("private") }}
+		answer := after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("o", "outside", `{}`)))
+		o := worldOptions{tools: []*gate.Tool{pay}, eino: []tool.BaseTool{outside}, streaming: streaming, model: panicking{}}
+		run, err := open(t, store, o).agent.Start(t.Context(), releaseIt).Run()
+		if err == nil || run == nil || run.Status != agent.Waiting {
+			t.Fatalf("streaming=%v, the model: have %+v, %v", streaming, run, err)
+		}
+		o.model = answer
+		if again, err := open(t, store, o).tryResume(run.ID); err == nil {
+			t.Fatalf("streaming=%v, a tool outside of the gate: have %+v", streaming, again)
+		}
+		outside.run = func(context.Context) (string, error) { return "up", nil }
+		o.eino = []tool.BaseTool{outside}
+		w = open(t, store, o)
+		run = w.resume(run.ID)
+		wantFinished(t, w.resume(run.ID, to(of(t, run, "a"), allow)), "[deployed a][up]")
+	}
+}
+
+// breaks is a tool that streams and panics where its first piece is read.
+type breaks struct{}
+
+func (breaks) Info(context.Context) (*schema.ToolInfo, error) {
+	return &schema.ToolInfo{Name: "streamed", Desc: "d"}, nil
+}
+
+func (breaks) StreamableRun(context.Context, string, ...tool.Option) (*schema.StreamReader[string], error) {
+	return schema.StreamReaderWithConvert(schema.StreamReaderFromArray([]int{1}), func(int) (string, error) { panic("private") }), nil
+}

@@ -1,0 +1,251 @@
+package gate
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/parley-go/parley/checkpoint"
+)
+
+// A RunCommit is what a host keeps of a run that stops.
+type RunCommit struct {
+	// Notes are JSON that summaries show; Blob is the host's state. Both replace what was there.
+	Notes json.RawMessage
+	Blob  []byte
+}
+
+// Commit stops the run: notes, blob and the prompts of its calls are written in one batch, whole or
+// not at all (W5). Then it returns every prompt that is open in the run, each with its token. One
+// that a call found open and that was answered or expired meanwhile is none: without any the run
+// can be resumed at once. Cancelling ctx does not break the writing off.
+//
+// Whatever it returns, the run has stopped. A blob over Limits.Blob is ErrTooLarge, one for which
+// there is no room ErrBusy (R33), and a store that does not serve ErrUnavailable; then the run
+// stops as with Release, as soon as the store serves again. Where the right to one of the calls was
+// lost meanwhile, its prompt is left out.
+func (r *Run) Commit(ctx context.Context, rc RunCommit) ([]Outcome, error) {
+	s, err := r.stop()
+	if err != nil {
+		return nil, err
+	}
+	defer s.end()
+	c, err := s.commit(rc)
+	if err == nil {
+		err = s.write(ctx, c)
+	}
+	if err != nil {
+		s.giveUp(ctx)
+		return nil, err
+	}
+	return append(s.stillOpen(ctx), s.show(ctx, c)...), nil
+}
+
+// A RunEnd is how a run ended: Code is empty for success, Message public words, Result what the
+// host wants to be told of it later.
+type RunEnd struct {
+	Code    Code
+	Message string
+	Result  json.RawMessage
+	Notes   json.RawMessage
+}
+
+// Finish ends the run durably (W6); its blob is removed, its key is free, and what stands in e
+// stays until its retention ends. Calls whose prompts are held end as ErrUnavailable. Whatever it
+// returns, the run has stopped; after an error as with Release, for the same reasons as Commit.
+func (r *Run) Finish(ctx context.Context, e RunEnd) error {
+	s, err := r.stop()
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	c, err := s.finish(e)
+	if err == nil {
+		err = s.write(ctx, c)
+	}
+	if err != nil {
+		s.giveUp(ctx)
+	}
+	return err
+}
+
+// Release stops the run and leaves it as its last commit did (W7). Prompts that are held are
+// written and shown to nobody here: calls of the run that is resumed find them open. After Commit
+// and Finish it does nothing.
+func (r *Run) Release(ctx context.Context) {
+	if s, err := r.stop(); err == nil {
+		defer s.end()
+		s.giveUp(ctx)
+	}
+}
+
+// A stopping is a run in which no call is made any more, on its way to where nobody has it.
+type stopping struct {
+	*Run
+	prev   *checkpoint.Run
+	held   []*heldCall
+	found  []foundPrompt
+	isLost bool // somebody else has it, or will
+}
+
+// stop ends the time in which calls can be made in the run.
+func (r *Run) stop() (*stopping, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return nil, runStopped()
+	}
+	r.over = true
+	return &stopping{Run: r, prev: r.run, held: r.held, found: r.found}, nil
+}
+
+// end gives up what the run and its calls have in this process.
+func (s *stopping) end() {
+	for _, h := range s.held {
+		h.end()
+	}
+	s.Run.end()
+}
+
+// next is what every write that stops a run has in common. The epoch keeps out what the run wrote
+// before and is still on its way (W8).
+func (s *stopping) next() *checkpoint.Run {
+	next := *s.prev
+	next.Revision, next.Updated = s.prev.Revision+1, s.face.gate.now()
+	next.Claim = checkpoint.Claim{Epoch: s.prev.Claim.Epoch + 1}
+	return &next
+}
+
+// commit makes the write of W5.
+func (s *stopping) commit(rc RunCommit) (*change, error) {
+	g, next := s.face.gate, s.next()
+	if e := g.boundNotes(rc.Notes); e != nil {
+		return nil, e
+	}
+	row, err := g.packBlob(next, rc.Blob)
+	if err != nil {
+		return nil, err
+	}
+	next.Notes = rc.Notes
+	c, err := s.waits(next)
+	if err != nil {
+		return nil, err
+	}
+	c.batch.Rows = append(s.forget(next.Claim.Epoch), checkpoint.RowPut{Row: row, Epoch: next.Claim.Epoch})
+	return c, nil
+}
+
+// waits makes the write of a run that somebody can go on with, and of the prompts that are held.
+func (s *stopping) waits(next *checkpoint.Run) (*change, error) {
+	var deadlines []time.Time
+	var prompts []*change
+	for _, h := range s.held {
+		deadlines, prompts = append(deadlines, h.next.Last().Deadline), append(prompts, h.change)
+	}
+	for _, f := range s.found {
+		deadlines = append(deadlines, f.Prompt.Expires)
+	}
+	for _, d := range deadlines { // beside those of calls that did not come again
+		if next.Endless = next.Endless || d.IsZero(); d.After(next.Deadline) {
+			next.Deadline = d
+		}
+	}
+	next.Due = s.face.gate.runDue(next.Updated, next.Deadline, next.Endless)
+	c, err := s.change(s.prev, next, checkpoint.ActionStopped)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	c.calls = prompts
+	return c, nil
+}
+
+// finish makes the write of W6.
+func (s *stopping) finish(e RunEnd) (*change, error) {
+	g, next := s.face.gate, s.next()
+	for _, data := range []json.RawMessage{e.Notes, e.Result} {
+		if e := g.boundNotes(data); e != nil {
+			return nil, e
+		}
+	}
+	next.Status, next.Start, next.Blob, next.Notes, next.Due = checkpoint.RunEnded, checkpoint.Hash{}, nil, e.Notes, time.Time{}
+	if g.opts.Retention != NoExpiry {
+		next.Due = next.Updated.Add(g.opts.Retention)
+	}
+	next.Ending = &checkpoint.Ending{Code: string(e.Code), Message: e.Message, Result: e.Result, Time: next.Updated}
+	c, err := s.change(s.prev, next, checkpoint.ActionEnded)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if c.batch.Rows = s.forget(next.Claim.Epoch); s.prev.Blob != nil {
+		c.batch.Rows = append(c.batch.Rows, checkpoint.RowPut{Row: checkpoint.Row{ID: next.ID, Name: blobName}, Epoch: next.Claim.Epoch})
+	}
+	for _, h := range s.held {
+		if h.before.Revision == 0 { // nothing was recorded of it
+			continue
+		}
+		call, err := h.giveUp(next.Updated)
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		c.calls = append(c.calls, call)
+	}
+	return c, nil
+}
+
+// write has room for what the write adds, and writes it.
+func (s *stopping) write(ctx context.Context, c *change) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer cancel()
+	g := s.face.gate
+	adds := retained(c.batch) - s.takes()
+	room, e := g.reserve(ctx, s.scope, checkpoint.Usage{Bytes: max(0, adds)})
+	if e != nil {
+		return e
+	}
+	defer room.release()
+	switch v, err := g.writeTwice(ctx, c); v {
+	case applied:
+		return nil
+	case conflict, lapsed:
+		s.isLost = true
+		return s.lost(err)
+	default:
+		return unavailable(err)
+	}
+}
+
+// takes is what the run takes in the store, which a write that stops it replaces.
+func (s *stopping) takes() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sum := s.size
+	if s.blob != nil {
+		sum += int64(len(s.blob.Data)) + checkpoint.Charge
+	}
+	for _, data := range s.kept {
+		if data != nil {
+			sum += int64(len(data)) + checkpoint.Charge
+		}
+	}
+	return sum
+}
+
+// giveUp is W7. What a store does not take for a while is written later: that somebody was to be
+// asked is not lost.
+func (s *stopping) giveUp(ctx context.Context) {
+	if s.isLost {
+		return
+	}
+	g := s.face.gate
+	c, err := s.waits(s.next())
+	if err == nil {
+		c.batch.Lazy = len(c.calls) == 0 // a prompt is durable before anybody sees it (R25)
+		var v verdict
+		if v, err = g.writeTwice(ctx, c); v == unknown {
+			g.owed.add(c)
+		}
+	}
+	if err != nil {
+		g.log.WarnContext(ctx, "run not released", "run", s.prev.ID, "error", err)
+	}
+}
