@@ -1,14 +1,11 @@
 package gate_test
 
 import (
-	"context"
 	"errors"
 	"log/slog"
-	"net/url"
+	"strings"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/checkpoint/pgstore"
@@ -17,32 +14,17 @@ import (
 )
 
 // newRole makes a role of the server with some rights on the tables, and returns where it connects.
-func newRole(t *testing.T, address, schema string, rights ...string) string {
+func newRole(t *testing.T, server *pgtest.Server, schema string, rights ...string) string {
 	t.Helper()
 	role := pgtest.Schema() // a name that nobody has
-	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
 	statements := []string{"CREATE ROLE " + role + " LOGIN", "GRANT USAGE ON SCHEMA " + schema + " TO " + role}
 	for _, right := range rights {
 		statements = append(statements, "GRANT "+right+" ON ALL TABLES IN SCHEMA "+schema+" TO "+role)
 	}
-	for _, sql := range statements {
-		if _, err := conn.Exec(ctx, sql); err != nil {
-			t.Fatal(err)
-		}
-	}
-	u, err := url.Parse(address)
-	if err != nil {
+	if err := server.SQL(statements...); err != nil {
 		t.Fatal(err)
 	}
-	query := u.Query()
-	query.Set("user", role)
-	u.RawQuery = query.Encode()
-	return u.String()
+	return strings.ReplaceAll(server.URL(), "user=parley", "user="+role)
 }
 
 // R32: a gate with a role that may only read shows what is open and finished as the primary has it,
@@ -54,7 +36,7 @@ func TestReadOnlyOnPostgres(t *testing.T) {
 	var effects counter
 	tools := []*gate.Tool{deploy(&effects, nil)}
 	writer := open(t, openPostgres(t, server.URL(), schema), gate.Options{Tools: tools})
-	store, err := pgstore.Open(t.Context(), newRole(t, server.URL(), schema, "SELECT"), &pgstore.Options{Schema: schema, ReadOnly: true})
+	store, err := pgstore.Open(t.Context(), newRole(t, server, schema, "SELECT"), &pgstore.Options{Schema: schema, ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +81,7 @@ func TestReadOnlyOnPostgres(t *testing.T) {
 func TestUnreadableOnPostgres(t *testing.T) {
 	server := pgtest.Private(t)
 	schema := newSchema(t, server.URL())
-	_, err := pgstore.Open(t.Context(), newRole(t, server.URL(), schema), &pgstore.Options{Schema: schema, ReadOnly: true})
+	_, err := pgstore.Open(t.Context(), newRole(t, server, schema), &pgstore.Options{Schema: schema, ReadOnly: true})
 	if e, ok := errors.AsType[*pgstore.ServerError](err); !ok || e.Reason != pgstore.Denied {
 		t.Errorf("open the store: %v, want %s", err, pgstore.Denied)
 	}

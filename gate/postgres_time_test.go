@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/checkpoint/pgstore"
 	"github.com/parley-go/parley/gate"
@@ -139,12 +137,7 @@ func TestLapsedOnPostgres(t *testing.T) {
 	answer := with(c, mustAsk(t, g, c), `{"selectionIdx":0}`)
 	running := invoke(g, answer)
 	<-begun
-	conn, err := pgx.Connect(t.Context(), server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	if _, err := conn.Exec(t.Context(), "UPDATE "+schema+".process SET until = clock_timestamp()"); err != nil {
+	if err := server.SQL("UPDATE " + schema + ".process SET until = clock_timestamp()"); err != nil {
 		t.Fatal(err)
 	}
 	wantCode(t, "the handler that lost its claim", (<-running).err, gate.ErrOutcomeUnknown)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// config is of a pooler in transaction mode, as it is installed: with nothing set that a client could
-// ask for.
+// config is of a pooler in transaction mode, as it is installed: with nothing set that a client
+// could ask for.
 const config = `[databases]
 postgres = host=%[1]s dbname=postgres user=parley
 [pgbouncer]
@@ -26,8 +26,8 @@ default_pool_size = 12
 logfile = %[2]s/log
 `
 
-// Pooler starts a pgbouncer in transaction mode before the server, for the test, and returns where it
-// is found. It skips the test where none is installed.
+// Pooler starts a pgbouncer in transaction mode before the server, for the test, and returns where
+// it is found. It skips the test where none is installed.
 func (s *Server) Pooler(t testing.TB) (url string) {
 	t.Helper()
 	bin, err := exec.LookPath("pgbouncer")
@@ -47,7 +47,8 @@ func (s *Server) Pooler(t testing.TB) (url string) {
 		}
 	}
 	// The shell ends the pooler when the test does, however that comes.
-	cmd := exec.Command("/bin/sh", "-c", `"$1" -q config & pooler=$!; cat > /dev/null; kill -INT $pooler; wait $pooler`, "parley-pooler", bin)
+	const supervise = `"$1" -q config & pooler=$!; cat > /dev/null; kill -INT $pooler; wait $pooler`
+	cmd := exec.Command("/bin/sh", "-c", supervise, "parley-pooler", bin)
 	s.user.become(cmd)
 	apart(cmd)
 	cmd.Dir = dir
