@@ -72,8 +72,8 @@ func inputRequired(w wire, p *gate.Prompt, reasons map[string]string) (*mcp.Call
 }
 
 // again reports whether the error is an answer that does not fit a question that is still open, and
-// in which question and why; "" is all of them. Whether the question is open is not known of answers
-// that are too large, which is found out first: there it turns out with the next request.
+// in which question and why; "" is all of them. Whether the question is open is not known of
+// answers that are too large, which is found out first: there it turns out with the next request.
 func again(err error) (reason, question string, ok bool) {
 	var e *gate.Error
 	switch {
