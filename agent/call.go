@@ -94,7 +94,7 @@ func (g *going) invoke(ctx context.Context, e envelope, arguments string) (reply
 	if a, ok := g.answer(e.Start); ok {
 		c.Token, c.Answers = a.Token, a.Answers
 		outcome, err := g.face.Invoke(ctx, c)
-		if !stillOpen(err) {
+		if !refused(err) {
 			return g.settle(ctx, e, outcome, err, nil)
 		}
 		// The answer was refused. Whatever is there without it is what the call goes on with.
@@ -104,15 +104,16 @@ func (g *going) invoke(ctx context.Context, e envelope, arguments string) (reply
 	return g.settle(ctx, e, outcome, err, trouble)
 }
 
-// stillOpen reports whether an answer was refused in a way that leaves the call as it was.
-func stillOpen(err error) bool {
+// refused reports whether an answer was refused in a way that tells nothing of the call. One that
+// comes too late is such: the call may have been carried out before, by an attempt that died.
+func refused(err error) bool {
 	var e *gate.Error
 	if !errors.As(err, &e) {
 		return false
 	}
 	return e.StillOpen || slices.Contains([]gate.Code{
 		gate.ErrInvalidAnswer, gate.ErrInvalidContinuation, gate.ErrAnswerConflict, gate.ErrAlreadyAnswered, gate.ErrUnauthorized,
-		gate.ErrTooLarge,
+		gate.ErrTooLarge, gate.ErrExpired,
 	}, e.Code)
 }
 
@@ -160,7 +161,7 @@ func (g *going) settle(ctx context.Context, e envelope, outcome gate.Outcome, er
 // wait stops the call here: eino stores which one it is.
 func (g *going) wait(ctx context.Context, e envelope, why error) error {
 	g.waits(e, why)
-	return tool.StatefulInterrupt(ctx, e.String(), e.String())
+	return tool.StatefulInterrupt(ctx, e.Start, e.String())
 }
 
 // done forgets a call that waited.

@@ -18,8 +18,8 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// R24: the host is asked for every round as whom the session is served; what it refuses, and a panic
-// of its, is unauthorized, and its words stay with it.
+// R24: the host is asked for every round as whom the session is served; what it refuses, and a
+// panic of its, is unauthorized, and its words stay with it.
 func TestAuthorize(t *testing.T) {
 	var effects counter
 	g := memGate(t, deploy(&effects, nil))
@@ -146,8 +146,8 @@ func TestNoToken(t *testing.T) {
 	}
 }
 
-// R13: with an inbox, a question that the client cannot be asked waits there; the same call in a later
-// turn goes on when it was answered.
+// R13: with an inbox, a question that the client cannot be asked waits there; the same call in a
+// later turn goes on when it was answered.
 func TestOutOfBand(t *testing.T) {
 	g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{region()}, PromptLink: func(id checkpoint.ID) string {
 		return "https://inbox.example.com/" + id.String()
@@ -237,8 +237,8 @@ func TestTurnIsOver(t *testing.T) {
 	e.wantQuiet()
 }
 
-// A call that goes on when the agent's Prompt has returned is broken off, told to its end, and waited
-// for.
+// A call that goes on when the agent's Prompt has returned is broken off, told to its end, and
+// waited for.
 func TestPromptReturnsEarly(t *testing.T) {
 	var effects counter
 	g := memGate(t, deploy(&effects, nil))
@@ -290,8 +290,8 @@ func TestCancelBeforeCommit(t *testing.T) {
 	}
 }
 
-// What is wrong with a call is its end, and the turn goes on; an agent whose Prompt returns a code has
-// it in the response.
+// What is wrong with a call is its end, and the turn goes on; an agent whose Prompt returns a code
+// has it in the response.
 func TestWrongCalls(t *testing.T) {
 	var ended error
 	var effects counter

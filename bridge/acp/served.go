@@ -59,8 +59,8 @@ func (s *served) Prompt(ctx context.Context, p acp.PromptRequest) (response acp.
 	return s.Agent.Prompt(context.WithValue(t.ctx, turnKey{}, t), p)
 }
 
-// givenUp is called when the SDK's context of a prompt ends. Where it gave the connection up itself,
-// over a line that is too long, nobody reads on to its end.
+// givenUp is called when the SDK's context of a prompt ends. Where it gave the connection up
+// itself, over a line that is too long, nobody reads on to its end.
 func (b *Bridge) givenUp() {
 	select {
 	case <-b.peer.Done():
