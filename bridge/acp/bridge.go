@@ -36,6 +36,7 @@ type Bridge struct {
 	connected chan struct{} // closed when the fields up to the blank line are set
 	peer      peer
 	out       *outbound
+	whole     bool // the agent has all methods of the SDK's interface
 
 	mu       sync.Mutex // guards what follows
 	used     bool       // Connect was called
@@ -76,12 +77,12 @@ func New(g *gate.Gate, opts *Options) (*Bridge, error) {
 // [acp.NewAgentSideConnection] does, and returns the connection for what the agent asks of the
 // client beside. A bridge has one connection.
 //
-// The agent is an ordinary one. Its Prompt finds the turn with [TurnOf], and its context ends with
-// the turn, whatever the SDK makes of it. It need not do anything in Cancel and CloseSession.
+// The agent's Prompt finds the turn with [TurnOf], and its context ends with the turn, whatever the
+// SDK makes of it. There is nothing to do in Cancel and CloseSession.
 //
 // Writing does not wait for the client to read. Where out is closed, or its reader is gone, the
 // connection is lost.
-func (b *Bridge) Connect(agent acp.Agent, out io.Writer, in io.Reader) (*acp.AgentSideConnection, error) {
+func (b *Bridge) Connect(agent Agent, out io.Writer, in io.Reader) (*acp.AgentSideConnection, error) {
 	if agent == nil || out == nil || in == nil {
 		return nil, errors.New("connect: agent, out and in must not be nil")
 	}
@@ -97,7 +98,9 @@ func (b *Bridge) Connect(agent acp.Agent, out io.Writer, in io.Reader) (*acp.Age
 		return nil, errors.New("connect: the bridge is closed, or has a connection")
 	}
 	b.out = newOutbound(out)
-	conn := acp.NewAgentSideConnection(&served{agent, b}, b.out, &inbound{bridge: b, source: newLines(in)})
+	whole, _ := agent.(acp.Agent)
+	b.whole = whole != nil
+	conn := acp.NewAgentSideConnection(&served{whole, agent, b}, b.out, &inbound{bridge: b, source: newLines(in)})
 	conn.SetLogger(b.opts.Logger)
 	b.peer = conn
 	close(b.connected)

@@ -217,6 +217,34 @@ func (l *loader) LoadSession(ctx context.Context, _ acp.LoadSessionRequest) (acp
 	return acp.LoadSessionResponse{}, l.load(ctx)
 }
 
+// An agent of three methods is one; what it has not is not found, also what the SDK would call
+// without looking, and nothing of that ends the process.
+func TestSmallAgent(t *testing.T) {
+	var effects counter
+	whole := caller(nil)
+	agent := struct{ acpbridge.Agent }{whole}
+	if _, is := any(agent).(acp.Agent); is {
+		t.Fatal("it has more than it should")
+	}
+	e := connect(t, memGate(t, deploy(&effects, nil)), nil, agent, plain)
+	for method, params := range map[string]string{
+		"authenticate": `{"methodId":"x"}`, "session/load": `{"sessionId":"s1","cwd":"/","mcpServers":[]}`, "session/list": `{}`,
+		"session/resume": `{"sessionId":"s1","cwd":"/"}`, "session/set_mode": `{"sessionId":"s1","modeId":"x"}`, "logout": `{}`, "nes/start": `{}`,
+		"session/of/a/later/version": `{}`, "_extension": `{}`, "session/set_config_option": `{"sessionId":"s1","configId":"a","value":"b"}`,
+	} {
+		if m, _ := e.response(e.request(method, params)); m.Error == nil || m.Error.Code != -32601 {
+			t.Errorf("%s: %s", method, m.Text)
+		}
+	}
+	e.write(`{"jsonrpc":"2.0","method":"document/didOpen","params":{}}`)
+	e.prompt(`deploy {"service":"api"}`)
+	e.asked(permission)
+	m, _ := e.response(e.request("session/close", `{"sessionId":"s1"}`))
+	if m.Error != nil {
+		t.Errorf("close: %s", m.Text)
+	}
+}
+
 // After its response nothing of a turn is sent, and no call begins.
 func TestTurnIsOver(t *testing.T) {
 	var effects counter

@@ -186,6 +186,27 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// Half of an endpoint is a mistake, and not the scripted model.
+func TestChooseModel(t *testing.T) {
+	if m, err := chooseModel(t.Context(), func(string) string { return "" }); err != nil || m == nil {
+		t.Errorf("without an endpoint: %v, %v", m, err)
+	}
+	for _, left := range []string{"OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL"} {
+		_, err := chooseModel(t.Context(), func(name string) string {
+			if name == left {
+				return ""
+			}
+			return "http://localhost:1/v1"
+		})
+		if err == nil {
+			t.Errorf("without %s: want an error", left)
+		}
+	}
+	if _, err := chooseModel(t.Context(), func(name string) string { return "http://localhost:1/" + name }); err != nil {
+		t.Errorf("with an endpoint: %v", err)
+	}
+}
+
 // What the editor cannot be asked the model is told, and the turn goes on.
 func TestCannotAsk(t *testing.T) {
 	root := t.TempDir()
