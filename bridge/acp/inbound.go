@@ -152,6 +152,6 @@ func (b *Bridge) prompted(line []byte, m message) []byte {
 	if err != nil || bytes.ContainsRune(out, '\n') {
 		return line
 	}
-	b.read(key, p.SessionId, requestID(*m.ID))
+	b.read(key, p.SessionId, *m.ID)
 	return append(out, '\n')
 }
