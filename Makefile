@@ -104,10 +104,20 @@ bench-ratios: ## the same in ROUNDS (5) rounds, as ratios with their aims
 		"$$dir/bench.test" -test.run '^$$' -test.bench '$(BENCH)' -test.benchtime $(BENCHTIME) || exit; \
 	done > "$$dir/out" && go run ./ratios < "$$dir/out"
 
+.PHONY: bench-stores
+bench-stores: ## every store with 1, 8 and 64 callers, and bare statements on the same PostgreSQL, in one run
+	PARLEY_REQUIRE_POSTGRES=1 go test -run '^$$' -bench Postgres -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./bench
+
 .PHONY: bench-large
 bench-large: ## growth to a million open questions, once (LARGEROUNDS); takes a good while and 10 GiB
 	@out=$$(mktemp) && trap 'rm -f "$$out"' EXIT && for round in $$(seq $(LARGEROUNDS)); do \
 		go test -run '^$$' -bench Growth/ -benchtime 300x -timeout 4h ./bench -large || exit; \
+	done > "$$out" && go run ./bench/ratios < "$$out"
+
+.PHONY: bench-large-postgres
+bench-large-postgres: ## growth to a million open questions on PostgreSQL, once (LARGEROUNDS)
+	@out=$$(mktemp) && trap 'rm -f "$$out"' EXIT && for round in $$(seq $(LARGEROUNDS)); do \
+		PARLEY_REQUIRE_POSTGRES=1 go test -run '^$$' -bench PostgresGrowth -benchtime 300x -timeout 4h ./bench -large || exit; \
 	done > "$$out" && go run ./bench/ratios < "$$out"
 
 # PEERSFLAGS are flags of the program; -help lists them.

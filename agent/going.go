@@ -26,7 +26,7 @@ type going struct {
 	noted      notes // with the run, when it was gone on with
 	store      capture
 	begun      []*schema.Message // what Start was given; nil where the run is resumed
-	refused    []Problem         // answers that came too late
+	refused    []Problem         // answers that were refused before it went on
 	caller     context.Context   // ends when the caller's does; eino's own does not
 	tell       func(Event)
 	cancelled  bool // the run is being cancelled: what waits is told, and nothing else happens
