@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // An aim is a ratio of two benchmarks, or a value of one, and what it is to be at most or at least.
 type aim struct {
@@ -42,7 +46,46 @@ var aims = append([]aim{
 	sealed("mem", 1, ""), sealed("mem", 1, "cpu-ns/op"), sealed("bolt", 1, ""), sealed("bolt", 64, ""),
 	{what: "five steps and a question by a question alone, memstore", above: once + "mem/tool=steps", below: once + "mem/tool=deploy"},
 	{what: "five steps and a question by a question alone, file", above: once + "bolt/tool=steps", below: once + "bolt/tool=deploy"},
-}, append(postgres(), growth()...)...)
+}, slices.Concat(agents(), postgres(), growth())...)
+
+// agents are an agent of eino's under the gate by the same one alone.
+func agents() (all []aim) {
+	for _, n := range []int{2, 50, 200} {
+		at := fmt.Sprintf("Agent/messages=%d/store=", n)
+		for _, unit := range []string{"ns/op", "cpu-ns/op", "B/op"} {
+			a := aim{what: fmt.Sprintf("agent, %d messages, memstore: %s by eino alone", n, unit), unit: unit, above: at + "mem", below: at + "eino"}
+			if unit == "ns/op" {
+				a.most = 1.1
+			}
+			all = append(all, a)
+		}
+		all = append(all,
+			aim{what: fmt.Sprintf("agent, %d messages, file: ns/op by eino alone in memory", n), above: at + "bolt", below: at + "eino"},
+			aim{what: fmt.Sprintf("agent, %d messages: bytes stored by eino's", n), unit: stored, above: at + "mem", below: at + "eino"})
+	}
+	for _, n := range []int{1, 4, 16} {
+		at := fmt.Sprintf("AgentQuestions/open=%d/store=", n)
+		all = append(all, aim{what: fmt.Sprintf("%d open questions: bytes stored for each", n), unit: stored, above: at + "mem"},
+			aim{what: fmt.Sprintf("%d open questions: bytes stored for each, eino alone", n), unit: stored, above: at + "eino"})
+	}
+	for depth := range 7 {
+		at := fmt.Sprintf("AgentDepth/depth=%d/store=", depth)
+		all = append(all, aim{what: fmt.Sprintf("depth %d: bytes stored", depth), unit: stored, above: at + "mem"})
+		if depth <= 3 {
+			all = append(all, aim{what: fmt.Sprintf("depth %d: bytes stored, eino alone", depth), unit: stored, above: at + "eino"},
+				aim{what: fmt.Sprintf("depth %d: cpu-ns/op by eino alone", depth), unit: "cpu-ns/op", above: at + "mem", below: at + "eino"})
+		}
+		if depth > 0 {
+			all = append(all, aim{
+				what: fmt.Sprintf("depth %d: cpu-ns/op by depth 0", depth), unit: "cpu-ns/op", above: at + "mem", below: "AgentDepth/depth=0/store=mem",
+			})
+		}
+	}
+	return all
+}
+
+// stored is the unit of what a run takes in its store while it waits.
+const stored = "stored-B/question"
 
 // postgres are the rates on PostgreSQL by those of bare statements on the same server.
 func postgres() (all []aim) {
@@ -129,7 +172,7 @@ func (a aim) of(all runs) (values []float64) {
 			var both bool
 			below, both = grown(a.below, run)
 			ok = ok && both
-		case a.first == "" && unit != "allocs/op":
+		case a.first == "" && strings.HasSuffix(unit, "ns/op"):
 			below = 1000 // µs
 		}
 		if !ok {
