@@ -26,6 +26,7 @@ type going struct {
 	noted      notes // with the run, when it was gone on with
 	store      capture
 	begun      []*schema.Message // what Start was given; nil where the run is resumed
+	refused    []Problem         // answers that came too late
 	caller     context.Context   // ends when the caller's does; eino's own does not
 	tell       func(Event)
 
@@ -159,8 +160,15 @@ func (g *going) isOurs(info any) bool {
 func (g *going) notes() notes {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	past := slices.Clone(g.noted.Past)
+	for _, e := range g.noted.Calls {
+		if _, waits := g.calls[e.Start]; !waits && e.Interaction != "" {
+			past = append(past, e.Interaction)
+		}
+	}
 	return notes{
-		V: notesVersion, Streaming: g.noted.Streaming, Turns: maps.Clone(g.turns), Calls: slices.SortedFunc(maps.Values(g.calls), inOrder),
+		V: notesVersion, Streaming: g.noted.Streaming, Turns: maps.Clone(g.turns),
+		Calls: slices.SortedFunc(maps.Values(g.calls), inOrder), Past: past,
 	}
 }
 
@@ -168,7 +176,7 @@ func (g *going) notes() notes {
 func (g *going) problems() []Problem {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var all []Problem
+	all := slices.Clone(g.refused)
 	for _, e := range slices.SortedFunc(maps.Values(g.calls), inOrder) {
 		if err, ok := g.trouble[e.Start]; ok {
 			id, _ := checkpoint.ParseID(e.Interaction) // zero where there is none

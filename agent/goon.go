@@ -89,10 +89,11 @@ func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 	wrap := func(err error) error { return fmt.Errorf("run %s: %w", id, err) }
 	switch {
 	case errors.Is(e.err, ErrForeignInterrupt), errors.Is(e.err, ErrAgents): // it would be there again every time
-		run.Status, run.Message = Failed, "the agent's tools are not made for people to be asked"
-		if err := g.run.Finish(ctx, gate.RunEnd{Code: gate.ErrFailed, Message: run.Message}); err != nil {
-			return nil, wrap(err)
+		words := "the agent's tools are not made for people to be asked"
+		if err := g.run.Finish(ctx, gate.RunEnd{Code: gate.ErrFailed, Message: words}); err != nil {
+			return run, wrap(err)
 		}
+		run.Status, run.Message = Failed, words
 		return run, wrap(e.err)
 	case e.err != nil: // it is released as its last commit left it
 		if g.caller.Err() == nil {
@@ -100,14 +101,14 @@ func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 		}
 		return run, wrap(e.err)
 	case !e.interrupted:
-		run.Status, run.Message = Finished, e.message
 		result, err := json.Marshal(e.message)
 		if err == nil {
 			err = g.run.Finish(ctx, gate.RunEnd{Result: result})
 		}
 		if err != nil {
-			return nil, wrap(err)
+			return run, wrap(err)
 		}
+		run.Status, run.Message = Finished, e.message
 		return run, nil
 	}
 	noted := g.notes()

@@ -56,6 +56,8 @@ type notes struct {
 	Streaming bool           `json:"streaming,omitempty"`
 	Turns     map[string]int `json:"turns,omitempty"`
 	Calls     []envelope     `json:"calls,omitempty"` // that wait
+	// Past are the interactions of calls that waited for a person and have ended since.
+	Past []string `json:"past,omitempty"`
 }
 
 const notesVersion = 1
