@@ -50,35 +50,29 @@ var aims = append([]aim{
 
 // agents are an agent of eino's under the gate by the same one alone.
 func agents() (all []aim) {
+	add := func(a aim, what string, args ...any) {
+		a.what = fmt.Sprintf(what, args...)
+		all = append(all, a)
+	}
 	for _, n := range []int{2, 50, 200} {
 		at := fmt.Sprintf("Agent/messages=%d/store=", n)
-		for _, unit := range []string{"ns/op", "cpu-ns/op", "B/op"} {
-			a := aim{what: fmt.Sprintf("agent, %d messages, memstore: %s by eino alone", n, unit), unit: unit, above: at + "mem", below: at + "eino"}
-			if unit == "ns/op" {
-				a.most = 1.1
-			}
-			all = append(all, a)
-		}
-		all = append(all,
-			aim{what: fmt.Sprintf("agent, %d messages, file: ns/op by eino alone in memory", n), above: at + "bolt", below: at + "eino"},
-			aim{what: fmt.Sprintf("agent, %d messages: bytes stored by eino's", n), unit: stored, above: at + "mem", below: at + "eino"})
+		add(aim{above: at + "mem", below: at + "eino", most: 1.1}, "agent, %d messages, memstore: time by eino alone", n)
+		add(aim{above: at + "mem", below: at + "eino", unit: "cpu-ns/op"}, "agent, %d messages, memstore: processor time by eino alone", n)
+		add(aim{above: at + "bolt", below: at + "eino"}, "agent, %d messages, file: time by eino alone in memory", n)
+		add(aim{above: at + "mem", below: at + "eino", unit: stored}, "agent, %d messages: bytes stored by eino's", n)
 	}
 	for _, n := range []int{1, 4, 16} {
 		at := fmt.Sprintf("AgentQuestions/open=%d/store=", n)
-		all = append(all, aim{what: fmt.Sprintf("%d open questions: bytes stored for each", n), unit: stored, above: at + "mem"},
-			aim{what: fmt.Sprintf("%d open questions: bytes stored for each, eino alone", n), unit: stored, above: at + "eino"})
+		add(aim{above: at + "mem", unit: stored}, "%d open questions: bytes stored for each", n)
+		add(aim{above: at + "eino", unit: stored}, "%d open questions: bytes stored for each, eino alone", n)
 	}
 	for depth := range 7 {
 		at := fmt.Sprintf("AgentDepth/depth=%d/store=", depth)
-		all = append(all, aim{what: fmt.Sprintf("depth %d: bytes stored", depth), unit: stored, above: at + "mem"})
-		if depth <= 3 {
-			all = append(all, aim{what: fmt.Sprintf("depth %d: bytes stored, eino alone", depth), unit: stored, above: at + "eino"},
-				aim{what: fmt.Sprintf("depth %d: cpu-ns/op by eino alone", depth), unit: "cpu-ns/op", above: at + "mem", below: at + "eino"})
-		}
-		if depth > 0 {
-			all = append(all, aim{
-				what: fmt.Sprintf("depth %d: cpu-ns/op by depth 0", depth), unit: "cpu-ns/op", above: at + "mem", below: "AgentDepth/depth=0/store=mem",
-			})
+		add(aim{above: at + "mem", unit: stored}, "depth %d: bytes stored", depth)
+		add(aim{above: at + "eino", unit: stored}, "depth %d: bytes stored, eino alone", depth)
+		add(aim{above: at + "mem", below: at + "eino", unit: "cpu-ns/op"}, "depth %d: processor time by eino alone", depth)
+		if top := "AgentDepth/depth=0/store=mem"; depth > 0 {
+			add(aim{above: at + "mem", below: top, unit: "cpu-ns/op"}, "depth %d: processor time by that of depth 0", depth)
 		}
 	}
 	return all
