@@ -32,6 +32,9 @@ type Options struct {
 	Streaming bool
 	// PollInterval is how often Wait looks. Default: one second.
 	PollInterval time.Duration
+	// Fits is [gate.FaceOptions.Fits] of the agent's face: whether who shows the questions of its
+	// tools can show them as they are. Default: all fit.
+	Fits func(p *gate.Prompt) error
 }
 
 // New returns an Agent for eino's. It builds one at once, and later as many as there are runs at
@@ -59,7 +62,7 @@ func New(ctx context.Context, g *gate.Gate, build Build, opts *Options) (*Agent,
 	if a.opts.Name == "" {
 		a.opts.Name = "agent:" + eino.Name(ctx)
 	}
-	if a.face, err = g.NewFace(a.opts.Name, nil); err != nil {
+	if a.face, err = g.NewFace(a.opts.Name, &gate.FaceOptions{Fits: a.opts.Fits}); err != nil {
 		return nil, fmt.Errorf("make agent: %w", err)
 	}
 	return a, nil
@@ -94,7 +97,7 @@ func (a *Agent) start(ctx context.Context, s Start, tell func(Event)) (*Run, err
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}
-	noted, err := json.Marshal(notes{V: notesVersion, Streaming: a.opts.Streaming})
+	noted, err := json.Marshal(notes{V: notesVersion, Conversation: s.Conversation, Streaming: a.opts.Streaming})
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}

@@ -18,6 +18,7 @@ import (
 type reply struct {
 	result json.RawMessage // nil: there is none
 	words  string
+	code   gate.Code // how the call ended that brought words; empty for those that are no end of a call
 }
 
 // call is the one road of every tool call: it becomes a call of the gate, and where that waits, an
@@ -41,7 +42,7 @@ func call(ctx context.Context, name, arguments string) (reply, error) {
 	}
 	r, err := g.invoke(ctx, e, arguments)
 	if err == nil {
-		g.tell(ToolEnded{Origin: e.origin(), Result: text(r)})
+		g.tell(ToolEnded{Origin: e.origin(), Result: text(r), Code: r.code})
 	}
 	return r, err
 }
@@ -85,6 +86,9 @@ func (g *going) invoke(ctx context.Context, e envelope, arguments string) (reply
 	}
 	if arguments == "" { // what models send to a tool without arguments
 		c.Arguments = json.RawMessage("{}")
+	}
+	if g.cancelled {
+		return g.breakOff(ctx, e, c)
 	}
 	var trouble error
 	if a, ok := g.answer(e.Start); ok {
@@ -144,14 +148,14 @@ func (g *going) settle(ctx context.Context, e envelope, outcome gate.Outcome, er
 	fresh := failed.Code == gate.ErrUnauthorized && failed.Interaction.IsZero()
 	if fresh {
 		g.done(e)
-		return reply{words: "This call is not allowed here. It was not carried out. Do not make it again."}, nil
+		return reply{words: "This call is not allowed here. It was not carried out. Do not make it again.", code: failed.Code}, nil
 	}
 	words, ok := told(failed)
 	if !ok {
 		return reply{}, g.wait(ctx, e, err)
 	}
 	g.done(e)
-	return reply{words: words}, nil
+	return reply{words: words, code: failed.Code}, nil
 }
 
 // wait stops the call here: eino stores which one it is.

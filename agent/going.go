@@ -26,9 +26,10 @@ type going struct {
 	noted      notes // with the run, when it was gone on with
 	store      capture
 	begun      []*schema.Message // what Start was given; nil where the run is resumed
-	refused    []Problem         // answers that came too late
+	refused    []Problem         // answers that were refused before it went on
 	caller     context.Context   // ends when the caller's does; eino's own does not
 	tell       func(Event)
+	cancelled  bool // the run is being cancelled: what waits is told, and nothing else happens
 
 	mu      sync.Mutex          // guards what follows
 	answers map[string]Answer   // by start ID
@@ -167,7 +168,7 @@ func (g *going) notes() notes {
 		}
 	}
 	return notes{
-		V: notesVersion, Streaming: g.noted.Streaming, Turns: maps.Clone(g.turns),
+		V: notesVersion, Conversation: g.noted.Conversation, Streaming: g.noted.Streaming, Turns: maps.Clone(g.turns),
 		Calls: slices.SortedFunc(maps.Values(g.calls), inOrder), Past: past,
 	}
 }

@@ -85,7 +85,10 @@ func (g *going) input() ([]*schema.Message, error) {
 // conclude records what eino came to. An error comes with the run where it can go on.
 func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 	id := g.run.ID()
-	run := &Run{ID: id, Status: Waiting}
+	if g.cancelled {
+		return g.finishCancelled(ctx)
+	}
+	run := &Run{ID: id, Status: Waiting, Conversation: g.noted.Conversation}
 	wrap := func(err error) error { return fmt.Errorf("run %s: %w", id, err) }
 	switch {
 	case errors.Is(e.err, ErrForeignInterrupt), errors.Is(e.err, ErrAgents): // it would be there again every time
