@@ -41,7 +41,7 @@ modules: ## go.mod and go.sum are complete, and the modules are what go.sum says
 	go mod verify
 
 # Modules of their own, which ./... does not see. Each is named here: there may be other modules in the tree.
-MODULES := examples/otel examples/release-assistant bridge/mcp/testdata/peers/mcp-go
+MODULES := examples/acp-agent examples/otel examples/release-assistant bridge/mcp/testdata/peers/mcp-go
 
 .PHONY: test-examples
 test-examples: ## vet, lint and test the examples, and a client of the MCP tests, that are modules of their own
@@ -60,6 +60,11 @@ mcp-peers: ## other clients of MCP against the bridge; npm and go install them
 	go -C bridge/mcp/testdata/peers/mcp-go mod download
 	cd bridge/mcp/testdata/peers && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	MCP_PEERS=require go test -count=1 -run 'Clients|Conformance' ./bridge/mcp ./examples/mcp-conformance
+
+.PHONY: acp-peers
+acp-peers: ## other clients of ACP against the bridge; npm installs them
+	cd bridge/acp/testdata/peers && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	ACP_PEERS=require go test -count=1 -run Clients ./bridge/acp
 
 # How many interactions `make replicas` has, for each of its tests. They are part of `make test` as well, with 150.
 INTERACTIONS ?= 2000
@@ -125,8 +130,9 @@ bench-peers: ## beside LangGraph JS and eino, in one run; npm installs the forme
 	@bench/peers/langgraph/install.sh || echo "bench-peers: going on with what is there" >&2
 	@cd bench/peers && go vet ./... && go run . -parley "$$(git describe --always --dirty 2> /dev/null || echo 'of this tree')" $(PEERSFLAGS)
 
-# How many schedules `make soak` simulates, and from which seed on: another one each time.
+# How many schedules `make soak` simulates, how many random agents it plays, and from which seed on: another one each time.
 SCHEDULES ?= 100000
+PLAYS ?= 10000
 FROM ?= $(shell date +%s)
 
 # The race detector makes the simulation many times slower, so that `make test` with it plays few seeds.
@@ -135,8 +141,9 @@ schedules: ## the deterministic simulation of gates, its ordinary 2000 seeds, wi
 	go test ./gate -run '^TestSimulation$$' -count 1
 
 .PHONY: soak
-soak: ## the deterministic simulation of gates, SCHEDULES (100000) seeds from FROM (now) on
+soak: ## SCHEDULES (100000) simulations of gates and PLAYS (10000) random agents, seeds from FROM (now) on
 	go test ./gate -run '^TestSimulation$$' -schedules $(SCHEDULES) -from $(FROM) -timeout 0
+	go test ./agent -run '^TestRandomAgents$$' -plays $(PLAYS) -from $(FROM) -timeout 0
 
 # Each target is fuzzed on its own, as go test wants it. Inputs that fail are written to testdata/fuzz: commit them.
 .PHONY: fuzz
