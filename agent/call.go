@@ -166,7 +166,8 @@ func (g *going) unended(ctx context.Context, id checkpoint.ID) bool {
 
 // wait stops the call here: eino stores which one it is.
 func (g *going) wait(ctx context.Context, e envelope, why error) error {
-	g.waits(e, why)
+	_, path, _ := place(ctx)
+	g.waits(path, e, why)
 	return tool.StatefulInterrupt(ctx, e.String(), e.String())
 }
 

@@ -18,6 +18,11 @@ var (
 	// wrapped with [Tool] or [Wrap] instead of calling tool.Interrupt.
 	ErrForeignInterrupt = errors.New("an interrupt of eino's own, not a question of package interrupt: " +
 		"return one from a wrapped tool instead of calling tool.Interrupt")
+	// ErrSwallowed: something outside of a tool, such as a middleware that makes words for the model of
+	// every error, took a call that waits for one that has ended. The model is not asked on. The run can
+	// be resumed by a program whose middlewares let the errors of tools under the gate pass.
+	ErrSwallowed = errors.New("a call that waits was taken for one that has ended: " +
+		"let the errors of tools under the gate pass through middlewares")
 	// ErrAgents: two agents asked at once, of adk.NewAgentTool beside their caller or each other,
 	// or of a parallel agent. eino v0.7 cannot go on from that: it loses their states, or ends the
 	// process (it writes a map that another of them reads). Nobody is asked and the run has failed:

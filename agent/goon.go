@@ -26,7 +26,7 @@ func (a *Agent) going(ctx context.Context, run *gate.Run, scope string, can []in
 	return &going{
 		face: a.face, run: run, scope: scope, facilities: slices.Clone(can), caller: ctx, tell: tell,
 		turns: map[string]int{}, latest: map[string][]string{}, unused: map[string]string{},
-		calls: map[string]envelope{}, trouble: map[string]error{},
+		calls: map[string]envelope{}, trouble: map[string]error{}, told: map[string]bool{},
 	}
 }
 
@@ -43,6 +43,9 @@ func (a *Agent) goOn(ctx context.Context, g *going) (*Run, error) {
 		e = g.drive(with(context.WithoutCancel(ctx), g), &a.agents, mainCheckpoint, g.input)
 	}
 	var lost *gate.Error
+	if e.err == nil {
+		e.err = g.swallowed()
+	}
 	if e.err != nil && errors.As(context.Cause(g.caller), &lost) { // which is why models and tools broke off
 		e.err = fmt.Errorf("%w: %w", lost, e.err)
 	}
