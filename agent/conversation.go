@@ -8,7 +8,6 @@ import (
 
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/gate"
-	"github.com/parley-go/parley/interrupt"
 )
 
 // maxCancelled is how often a run is gone on with whose questions are cancelled: a tool that was
@@ -54,11 +53,7 @@ func (a *Agent) cancel(ctx context.Context, s Start, id checkpoint.ID, tell func
 		}
 		r := Resume{Scope: s.Scope, Run: id, Facilities: s.Facilities}
 		for _, q := range run.Questions {
-			answer := Answer{Interaction: q.Interaction, By: "a new message", Answers: gate.Answers{}}
-			for _, one := range q.Prompt.Questions {
-				answer.Answers[one.ID] = interrupt.Cancel(one.ID)
-			}
-			r.Answers = append(r.Answers, answer)
+			r.Answers = append(r.Answers, Answer{Interaction: q.Interaction, By: "a new message", Answers: cancels(q.Prompt)})
 		}
 		if _, err := a.resume(ctx, r, tellRest); err != nil {
 			return err
