@@ -98,6 +98,9 @@ func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 		}
 		return run, wrap(e.err)
 	case e.err != nil: // it is released as its last commit left it
+		if question := interrupt.Interrupt(nil); errors.As(e.err, &question) { // none comes through a tool under the gate
+			e.err = fmt.Errorf("%w: %w", ErrUnwrapped, e.err)
+		}
 		if g.caller.Err() == nil {
 			e.err = errors.Join(e.err, g.forget(ctx))
 		}

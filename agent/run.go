@@ -24,8 +24,10 @@ const (
 
 // A Run is what there is to know of a run of an agent. It is the receiver's own copy.
 type Run struct {
-	ID      checkpoint.ID
-	Status  Status
+	ID     checkpoint.ID
+	Status Status
+	// Created and Updated are known of Inspect and Runs, and of a run that had ended; elsewhere they
+	// are zero.
 	Created time.Time
 	Updated time.Time
 	// Questions are open. Only Start and Resume return them with their tokens.
