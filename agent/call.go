@@ -19,6 +19,7 @@ import (
 type reply struct {
 	result json.RawMessage // nil: there is none
 	words  string
+	code   gate.Code // how the call ended that brought words; empty for those that are no end of a call
 }
 
 // call is the one road of every tool call: it becomes a call of the gate, and where that waits, an
@@ -42,7 +43,7 @@ func call(ctx context.Context, name, arguments string) (reply, error) {
 	}
 	r, err := g.invoke(ctx, e, arguments)
 	if err == nil {
-		g.tell(ToolEnded{Origin: e.origin(), Result: text(r)})
+		g.tell(ToolEnded{Origin: e.origin(), Result: text(r), Code: r.code})
 	}
 	return r, err
 }
@@ -87,11 +88,14 @@ func (g *going) invoke(ctx context.Context, e envelope, arguments string) (reply
 	if arguments == "" { // what models send to a tool without arguments
 		c.Arguments = json.RawMessage("{}")
 	}
+	if g.cancelled {
+		return g.breakOff(ctx, e, c)
+	}
 	var trouble error
 	if a, ok := g.answer(e.Start); ok {
 		c.Token, c.Answers = a.Token, a.Answers
 		outcome, err := g.face.Invoke(ctx, c)
-		if !stillOpen(err) {
+		if !refused(err) {
 			return g.settle(ctx, e, outcome, err, nil)
 		}
 		// The answer was refused. Whatever is there without it is what the call goes on with.
@@ -101,15 +105,16 @@ func (g *going) invoke(ctx context.Context, e envelope, arguments string) (reply
 	return g.settle(ctx, e, outcome, err, trouble)
 }
 
-// stillOpen reports whether an answer was refused in a way that leaves the call as it was.
-func stillOpen(err error) bool {
+// refused reports whether an answer was refused in a way that tells nothing of the call. One that
+// comes too late is such: the call may have been carried out before, by an attempt that died.
+func refused(err error) bool {
 	var e *gate.Error
 	if !errors.As(err, &e) {
 		return false
 	}
 	return e.StillOpen || slices.Contains([]gate.Code{
 		gate.ErrInvalidAnswer, gate.ErrInvalidContinuation, gate.ErrAnswerConflict, gate.ErrAlreadyAnswered, gate.ErrUnauthorized,
-		gate.ErrTooLarge,
+		gate.ErrTooLarge, gate.ErrExpired,
 	}, e.Code)
 }
 
@@ -144,14 +149,14 @@ func (g *going) settle(ctx context.Context, e envelope, outcome gate.Outcome, er
 	fresh := failed.Code == gate.ErrUnauthorized && failed.Interaction.IsZero()
 	if fresh {
 		g.done(e)
-		return reply{words: "This call is not allowed here. It was not carried out. Do not make it again."}, nil
+		return reply{words: "This call is not allowed here. It was not carried out. Do not make it again.", code: failed.Code}, nil
 	}
 	words, ok := told(failed)
 	if !ok || failed.Code == gate.ErrConfirmationRequired && g.unended(ctx, failed.Interaction) {
 		return reply{}, g.wait(ctx, e, err)
 	}
 	g.done(e)
-	return reply{words: words}, nil
+	return reply{words: words, code: failed.Code}, nil
 }
 
 // unended reports whether an interaction goes on: a host that cannot show its question, which another
@@ -168,7 +173,7 @@ func (g *going) unended(ctx context.Context, id checkpoint.ID) bool {
 func (g *going) wait(ctx context.Context, e envelope, why error) error {
 	_, path, _ := place(ctx)
 	g.waits(path, e, why)
-	return tool.StatefulInterrupt(ctx, e.String(), e.String())
+	return tool.StatefulInterrupt(ctx, e.Start, e.String())
 }
 
 // done forgets a call that waited.

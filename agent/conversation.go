@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/interrupt"
 )
 
 // maxCancelled is how often a run is gone on with whose questions are cancelled: a tool that was
@@ -53,10 +54,20 @@ func (a *Agent) cancel(ctx context.Context, s Start, id checkpoint.ID, tell func
 		}
 		r := Resume{Scope: s.Scope, Run: id, Facilities: s.Facilities}
 		for _, q := range run.Questions {
-			r.Answers = append(r.Answers, Answer{Interaction: q.Interaction, By: "a new message", Answers: cancels(q.Prompt)})
+			answer := Answer{Interaction: q.Interaction, By: "a new message", Answers: gate.Answers{}}
+			for _, one := range q.Prompt.Questions {
+				answer.Answers[one.ID] = interrupt.Cancel(one.ID)
+			}
+			r.Answers = append(r.Answers, answer)
 		}
-		if _, err := a.resume(ctx, r, tellRest); err != nil {
+		stopped, err := a.resume(ctx, r, tellRest)
+		if err != nil {
 			return err
+		}
+		for _, p := range stopped.Problems {
+			if errors.Is(p.Err, gate.ErrUnauthorized) { // which is so every time
+				return p.Err
+			}
 		}
 	}
 	return fmt.Errorf("%w: it asks again and again", ErrConversationOpen)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/gate"
 	"github.com/parley-go/parley/interrupt"
 )
 
@@ -61,6 +62,9 @@ type ToolText struct {
 type ToolEnded struct {
 	Origin
 	Result string
+	// Code is how the call ended that brought no result of the tool's: what is told is in the words
+	// of this package then.
+	Code gate.Code
 }
 
 // Asked: a question is open. It comes after the commit that made it durable (R25).

@@ -26,8 +26,10 @@ type going struct {
 	noted      notes // with the run, when it was gone on with
 	store      capture
 	begun      []*schema.Message // what Start was given; nil where the run is resumed
+	refused    []Problem         // answers that were refused before it went on
 	caller     context.Context   // ends when the caller's does; eino's own does not
 	tell       func(Event)
+	cancelled  bool // the run is being cancelled: what waits is told, and nothing else happens
 
 	mu      sync.Mutex          // guards what follows
 	answers map[string]Answer   // by start ID
@@ -151,13 +153,12 @@ func (g *going) waits(path string, e envelope, why error) {
 
 // isOurs reports whether an interrupt of eino's is a call that waits.
 func (g *going) isOurs(info any) bool {
-	text, _ := info.(string)
-	e, err := readEnvelope(text)
+	start, _ := info.(string)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	_, ok := g.calls[e.Start]
-	g.told[e.Start] = true
-	return err == nil && ok
+	_, ok := g.calls[start]
+	g.told[start] = true
+	return ok
 }
 
 // swallowed reports whether a call that waits was taken for one that has ended.
@@ -188,8 +189,15 @@ func (g *going) waitsIn(path string) error {
 func (g *going) notes() notes {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	past := slices.Clone(g.noted.Past)
+	for _, e := range g.noted.Calls {
+		if _, waits := g.calls[e.Start]; !waits && e.Interaction != "" {
+			past = append(past, e.Interaction)
+		}
+	}
 	return notes{
-		V: notesVersion, Streaming: g.noted.Streaming, Turns: maps.Clone(g.turns), Calls: slices.SortedFunc(maps.Values(g.calls), inOrder),
+		V: notesVersion, Conversation: g.noted.Conversation, Streaming: g.noted.Streaming, Turns: maps.Clone(g.turns),
+		Calls: slices.SortedFunc(maps.Values(g.calls), inOrder), Past: past,
 	}
 }
 
@@ -197,7 +205,7 @@ func (g *going) notes() notes {
 func (g *going) problems() []Problem {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var all []Problem
+	all := slices.Clone(g.refused)
 	for _, e := range slices.SortedFunc(maps.Values(g.calls), inOrder) {
 		if err, ok := g.trouble[e.Start]; ok {
 			id, _ := checkpoint.ParseID(e.Interaction) // zero where there is none

@@ -3,18 +3,23 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/parley-go/parley/agent"
 	"github.com/parley-go/parley/checkpoint/memstore"
 	"github.com/parley-go/parley/gate"
 	"github.com/parley-go/parley/internal/scripted"
+	"github.com/parley-go/parley/interrupt"
 )
 
 // An answer that calls a tool that there is not stops the run before anything runs, and is not kept:
@@ -93,5 +98,103 @@ func TestAnswerIsKeptWhateverToolsAreToldAgain(t *testing.T) {
 	wantFinished(t, w.resume(run.ID), "[This call was carried out before, and its result was not kept. Do not make it again.][notified]")
 	if runs.Load() != 1 || effects.Load() != 1 {
 		t.Errorf("the tools ran %d and %d times", runs.Load(), effects.Load())
+	}
+}
+
+// R27: where a run goes on from its last commit and stops earlier than it had come before, what its
+// model had answered beyond that is still kept: the calls that were made then are not made again.
+func TestAnswersBeyondACommitAreKept(t *testing.T) {
+	var effects atomic.Int64
+	asked, down := 0, true
+	m := scripted.Func(func(input []*schema.Message) (*schema.Message, error) {
+		asked++
+		fresh := strconv.Itoa(asked)
+		switch said := results(input); strings.Count(said, "[") {
+		case 0:
+			return scripted.Do(call(fresh, "look", struct{}{})), nil
+		case 1:
+			return scripted.Do(call(fresh, "notify", struct{}{})), nil
+		default:
+			if down {
+				return nil, errors.New("the model is down")
+			}
+			return scripted.Say(said), nil
+		}
+	})
+	var leave func()
+	look := gate.NewTool("look", func(ctx context.Context, _ struct{}) (string, error) {
+		if leave != nil {
+			leave()
+			<-ctx.Done()
+		}
+		return "green", ctx.Err()
+	}, &gate.ToolOptions{Replay: gate.Recover}) // its result is not kept: it looks again
+	notify := gate.NewTool("notify", func(context.Context, struct{}) (string, error) {
+		effects.Add(1)
+		return "notified", nil
+	}, &gate.ToolOptions{KeepResult: true})
+	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{look, notify}, model: m})
+	run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
+	if err == nil || run == nil {
+		t.Fatalf("have %+v, %v", run, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	leave = cancel
+	run, err = w.agent.Resume(ctx, agent.Resume{Scope: "ann", Run: run.ID, Facilities: everything}).Run()
+	if err != nil || run.Status != agent.Waiting || len(run.Problems) != 1 {
+		t.Fatalf("broken off: have %+v, %v", run, err)
+	}
+	leave, down = nil, false
+	wantFinished(t, w.resume(run.ID), "[green][notified]")
+	if effects.Load() != 1 {
+		t.Errorf("%d effects", effects.Load())
+	}
+}
+
+// R27, R30: an answer that comes again after its deadline does not hide that it was carried out: the
+// model is not told that nothing was.
+func TestAnswerAgainAfterItsDeadline(t *testing.T) {
+	now := time.Now()
+	before := &disk{memory: memstore.New()}
+	first := before.open()
+	m := after(scripted.Do(call("a", "deploy", struct{}{})))
+	effects := 0
+	asks := gate.NewTool("deploy", func(ctx context.Context, _ struct{}) (string, error) {
+		if _, err := interrupt.Ask(ctx, interrupt.ToolPermission("deploy", "Deploy")); err != nil {
+			return "", err
+		}
+		effects++
+		before.mu.Lock()
+		defer before.mu.Unlock()
+		first.kill()
+		return "deployed", nil
+	}, nil)
+	clock := gate.Options{Now: func() time.Time { return now }}
+	g, err := gate.Open(t.Context(), first, &gate.Options{
+		Tools: []*gate.Tool{asks}, Keys: [][]byte{testKey}, Now: clock.Now, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := chat("release", agent.Model(m), compose.ToolsNodeConfig{Tools: []tool.BaseTool{agent.Tool(asks)}})
+	a, err := agent.New(t.Context(), g, build, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := a.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes := to(of(t, run, "a"), allow)
+	if _, err := a.Resume(t.Context(), agent.Resume{Scope: "ann", Run: run.ID, Answers: []agent.Answer{yes}, Facilities: everything}).Run(); err == nil {
+		t.Fatal("a process that is dead went on")
+	}
+	_ = g.Close(t.Context()) // it is dead
+
+	now = now.Add(11 * time.Minute)
+	w := open(t, before.crashed(t, rand.New(rand.NewPCG(1, 1)), false).open(), worldOptions{tools: []*gate.Tool{asks}, model: m, gate: clock})
+	if run = w.resume(run.ID, yes); run.Status != agent.Finished || !strings.HasPrefix(run.Message, "[It is not known") || effects != 1 {
+		t.Errorf("%d effects, have %+v", effects, run)
 	}
 }

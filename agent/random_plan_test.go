@@ -91,11 +91,15 @@ func (p *planner) fill(a *agentPlan, depth int) *agentPlan {
 	a.kind, a.fresh, a.fails = "chat", p.chance(50), map[int]bool{}
 	for turn := range 1 + p.IntN(2) {
 		var calls []callPlan
+		inParts := false // eino 0.7.36 has a data race of its own where two such calls stream (ToolsNode.Stream, err)
 		for range 1 + p.IntN(3) {
 			if depth > 0 && p.chance(35) {
 				calls = append(calls, callPlan{agent: p.agent(depth - 1)})
-			} else {
-				calls = append(calls, callPlan{tool: p.tools[p.IntN(len(p.tools))]})
+				continue
+			}
+			t := p.tools[p.IntN(len(p.tools))]
+			if is := t.kind == "parts" || t.kind == "flow"; !is || !inParts {
+				calls, inParts = append(calls, callPlan{tool: t}), inParts || is
 			}
 		}
 		a.turns = append(a.turns, calls)

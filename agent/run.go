@@ -26,6 +26,8 @@ const (
 type Run struct {
 	ID     checkpoint.ID
 	Status Status
+	// Conversation is that of [Start.Conversation].
+	Conversation string
 	// Created and Updated are known of Inspect and Runs, and of a run that had ended; elsewhere they
 	// are zero.
 	Created time.Time
@@ -54,10 +56,15 @@ type Problem struct {
 
 // notes are what the record of a run keeps beside the checkpoint.
 type notes struct {
-	V         int            `json:"v"`
+	V int `json:"v"`
+	// Conversation is that of [Start.Conversation], for lists.
+	Conversation string `json:"conversation,omitempty"`
+
 	Streaming bool           `json:"streaming,omitempty"`
 	Turns     map[string]int `json:"turns,omitempty"`
 	Calls     []envelope     `json:"calls,omitempty"` // that wait
+	// Past are the interactions of calls that waited for a person and have ended since.
+	Past []string `json:"past,omitempty"`
 }
 
 const notesVersion = 1
@@ -86,6 +93,9 @@ func readNotes(data json.RawMessage) (notes, error) {
 // ofSummary is the run as it is recorded. A result that is none of an agent's is the error.
 func ofSummary(s gate.RunSummary) (*Run, error) {
 	r := &Run{ID: s.ID, Status: Waiting, Created: s.Created, Updated: s.Updated}
+	if known, err := readNotes(s.Notes); err == nil {
+		r.Conversation = known.Conversation
+	}
 	switch {
 	case s.Status == checkpoint.RunEnded && s.Code == "":
 		r.Status = Finished

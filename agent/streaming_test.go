@@ -166,3 +166,34 @@ func TestDroppedStream(t *testing.T) {
 	fails.Store(false)
 	wantFinished(t, w.resume(run.ID), "["+strings.Join(words, "")+"][up]")
 }
+
+// A painter returns text and an image.
+type painter struct{}
+
+func (painter) Info(context.Context) (*schema.ToolInfo, error) {
+	return &schema.ToolInfo{Name: "paint", Desc: "paints"}, nil
+}
+
+func (painter) InvokableRun(context.Context, *schema.ToolArgument, ...tool.Option) (*schema.ToolResult, error) {
+	url := "https://example.com/x.png"
+	image := &schema.ToolOutputImage{MessagePartCommon: schema.MessagePartCommon{URL: &url}}
+	return &schema.ToolResult{Parts: []schema.ToolOutputPart{
+		{Type: schema.ToolPartTypeText, Text: "See "}, {Type: schema.ToolPartTypeImage, Image: image},
+	}}, nil
+}
+
+// A result of parts is told as a screen can show it: text as it is, and of the rest what it is.
+func TestPartsAreToldAsText(t *testing.T) {
+	half, face, err := agent.Wrap(t.Context(), painter{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := open(t, memstore.New(), worldOptions{
+		tools: []*gate.Tool{half}, plain: []tool.BaseTool{face}, model: afterSaid(scripted.Do(call("p", "paint", `{}`))),
+	})
+	lines, _, err := seen(t, w.agent.Start(t.Context(), releaseIt))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSeen(t, lines, `<going><started p paint{}><ended p See [image]>[See ]<finished [See ]>`)
+}

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // An aim is a ratio of two benchmarks, or a value of one, and what it is to be at most or at least.
 type aim struct {
@@ -42,21 +45,34 @@ var aims = append([]aim{
 	sealed("mem", 1, ""), sealed("mem", 1, "cpu-ns/op"), sealed("bolt", 1, ""), sealed("bolt", 64, ""),
 	{what: "five steps and a question by a question alone, memstore", above: once + "mem/tool=steps", below: once + "mem/tool=deploy"},
 	{what: "five steps and a question by a question alone, file", above: once + "bolt/tool=steps", below: once + "bolt/tool=deploy"},
-}, append(postgres(), growth()...)...)
+}, slices.Concat(postgres(), postgresGrowth(), growth())...)
 
 // postgres are the rates on PostgreSQL by those of bare statements on the same server.
 func postgres() (all []aim) {
 	for _, callers := range []int{1, 8, 64} {
-		for _, floor := range []string{"bare", "grouped"} {
+		for _, floor := range []string{"bare", "pipelined", "grouped"} {
 			a := aim{
 				what:  fmt.Sprintf("PostgreSQL, %d callers: rate by %s insert and update", callers, floor),
 				above: fmt.Sprintf("Postgres/store=%s/callers=%d", floor, callers),
 				below: fmt.Sprintf("Postgres/store=postgres/callers=%d", callers),
 			}
-			if callers == 64 && floor == "grouped" {
+			if callers == 64 && floor == "pipelined" {
 				a.least = 0.8
 			}
 			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// postgresGrowth is how what one request costs grows with the open questions on PostgreSQL.
+func postgresGrowth() (all []aim) {
+	for _, op := range []string{"interaction", "raise", "list", "due"} {
+		for _, to := range []string{"10000", "100000", "1000000"} {
+			all = append(all, aim{
+				what:  fmt.Sprintf("PostgreSQL, %s: growth from open=1000 to open=%s", op, to),
+				above: "PostgresGrowth/", first: small + "op=" + op, then: "open=" + to + "/op=" + op,
+			})
 		}
 	}
 	return all

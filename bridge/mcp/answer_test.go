@@ -123,9 +123,7 @@ func TestNumbersAreExact(t *testing.T) {
 	}
 	// In an older session the answer is a response of its own.
 	old := dialRaw(t, s, true)
-	old.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},` +
-		`"clientInfo":{"name":"c","version":"1"}}}`)
-	old.read()
+	old.initialize(legacy)
 	old.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"form","arguments":{}}}`)
 	old.read()
 	old.send(`{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":` + numbers + `}}`)
@@ -175,6 +173,10 @@ func TestSecretsAreNotAskedFor(t *testing.T) {
 				t.Errorf("%s: refused is %v, want %v", schema, got, refused)
 			}
 		}
+	}
+	r := dialRaw(t, memSite(t, nil, form(`{"type":"object","properties":{"x":{"type":"string","format":"password"}}}`)), true).round("form", `{}`, "")
+	if !strings.Contains(string(r.Result.StructuredContent), `"invalid_question"`) || !strings.Contains(string(r.Result.StructuredContent), "use a URL") {
+		t.Errorf("a format for passwords: %s", r.Result.StructuredContent)
 	}
 }
 

@@ -18,10 +18,13 @@ func (h *ClientHandler) question(key string, request mcp.InputRequest) (interrup
 		return nil, &interrupt.Failure{Text: h.name + " asks for something that is no question to a person"}
 	}
 	message := h.name + " asks: " + asked.Message
-	if asked.Mode == "url" || asked.URL != "" {
+	switch {
+	case asked.Mode == "url", asked.Mode == "" && asked.URL != "":
 		q := interrupt.URL(message, asked.URL)
 		q.Key = key
 		return q, h.fit(q)
+	case asked.Mode != "" && asked.Mode != "form":
+		return nil, &interrupt.Failure{Text: fmt.Sprintf("%s asks in the mode %.64q", h.name, asked.Mode)}
 	}
 	schema, err := profiled(asked.RequestedSchema)
 	if err != nil {

@@ -85,7 +85,7 @@ func callAll(t *testing.T, command func(url string) *exec.Cmd, refused string) {
 		form(`{"type":"object","properties":{"password":{"type":"string"}}}`)}
 	g := openGate(t, memstore.New(), gate.Options{Tools: append(tools, weather)})
 	s := newSite(t, g, &mcpbridge.Options{Authorize: byUser}, tools...)
-	if err := mcpbridge.AddTool(s.bridge, weather, nil); err != nil {
+	if err := s.bridge.AddTool(weather, nil); err != nil {
 		t.Fatal(err)
 	}
 	out := output(t, command(serve(t, &users{}, s).URL))

@@ -21,10 +21,10 @@ var (
 	}
 )
 
-// asksForSecret goes by the words of a field's name and title. It is a net with holes: what it lets
-// through is the application's responsibility all the same.
+// asksForSecret goes by the words of a field's name and title; there is no format for passwords.
+// It is a net with holes: what it lets through is the application's responsibility all the same.
 func asksForSecret(f interrupt.Field) bool {
-	return f.Format == "password" || namesSecret(f.Name) || namesSecret(f.Title)
+	return namesSecret(f.Name) || namesSecret(f.Title)
 }
 
 func namesSecret(name string) bool {

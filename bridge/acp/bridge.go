@@ -1,0 +1,143 @@
+package acpbridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/coder/acp-go-sdk"
+
+	"github.com/parley-go/parley/gate"
+)
+
+// A peer is what the bridge needs of the client's end: small, so that what the SDK adds to its
+// connection does not matter here.
+type peer interface {
+	SessionUpdate(ctx context.Context, n acp.SessionNotification) error
+	CallExtension(ctx context.Context, method string, params any) (json.RawMessage, error)
+	NotifyExtension(ctx context.Context, method string, params any) error
+	Done() <-chan struct{}
+}
+
+var _ peer = (*acp.AgentSideConnection)(nil)
+
+// A Bridge puts a gate behind one ACP connection. It is safe for concurrent use. Several bridges,
+// of one process or many, may stand on one gate or one store.
+type Bridge struct {
+	gate  *gate.Gate
+	face  *gate.Face
+	opts  Options
+	metas string // the name in _meta under which a prompt brings its turn; nobody else knows it
+
+	connected chan struct{} // closed when the fields up to the blank line are set
+	peer      peer
+	out       *outbound
+
+	mu       sync.Mutex // guards what follows
+	used     bool       // Connect was called
+	closed   bool
+	client   *acp.Implementation
+	can      capabilities
+	sessions map[acp.SessionId]*session
+	turns    map[string]*Turn // that were read and are not finished, by the key in their _meta
+	alive    sync.WaitGroup   // turns
+}
+
+// A session is what the bridge knows of one: its line of questions, and the turn that goes on.
+type session struct {
+	line    line
+	current *Turn
+}
+
+// New makes a bridge from the gate to a connection. The gate stays the caller's.
+func New(g *gate.Gate, opts *Options) (*Bridge, error) {
+	if g == nil {
+		return nil, errors.New("make bridge: gate must not be nil")
+	}
+	o, err := opts.complete()
+	if err != nil {
+		return nil, fmt.Errorf("make bridge: %w", err)
+	}
+	b := &Bridge{
+		gate: g, opts: o, metas: "parley/" + newKey(), connected: make(chan struct{}),
+		sessions: map[acp.SessionId]*session{}, turns: map[string]*Turn{},
+	}
+	if b.face, err = g.NewFace(o.Name, &gate.FaceOptions{Fits: b.Fits}); err != nil {
+		return nil, fmt.Errorf("make bridge: %w", err)
+	}
+	return b, nil
+}
+
+// Connect connects the agent with the client that writes to in and reads from out, as
+// [acp.NewAgentSideConnection] does, and returns the connection for what the agent asks of the
+// client beside. A bridge has one connection.
+//
+// The agent is an ordinary one. Its Prompt finds the turn with [TurnOf], and its context ends with
+// the turn, whatever the SDK makes of it. It need not do anything in Cancel and CloseSession.
+//
+// Writing does not wait for the client to read. Where out is closed, or its reader is gone, the
+// connection is lost.
+func (b *Bridge) Connect(agent acp.Agent, out io.Writer, in io.Reader) (*acp.AgentSideConnection, error) {
+	if agent == nil || out == nil || in == nil {
+		return nil, errors.New("connect: agent, out and in must not be nil")
+	}
+	local := out == io.Writer(os.Stdout) && in == io.Reader(os.Stdin)
+	if b.opts.Authorize == nil && !local {
+		return nil, errors.New("connect: not the process's own standard input and output: set Options.Authorize")
+	}
+	b.mu.Lock()
+	used := b.used || b.closed
+	b.used = true
+	b.mu.Unlock()
+	if used {
+		return nil, errors.New("connect: the bridge is closed, or has a connection")
+	}
+	b.out = newOutbound(out)
+	conn := acp.NewAgentSideConnection(&served{agent, b}, b.out, &inbound{bridge: b, source: newLines(in)})
+	conn.SetLogger(b.opts.Logger)
+	b.peer = conn
+	close(b.connected)
+	return conn, nil
+}
+
+// Close lets no turn begin, breaks off those that go on without recording anything, and waits for
+// their handlers (R32). Their questions stay open in the ledger. The gate and its other faces are
+// left alone. Where ctx ends first, contexts of handlers are cancelled and Close returns ctx's
+// error. A goroutine may be left that writes to a client that does not read: it ends when out does.
+func (b *Bridge) Close(ctx context.Context) error {
+	b.mu.Lock()
+	b.closed = true
+	for _, t := range b.turns {
+		t.cancel(errClosing)
+	}
+	b.mu.Unlock()
+	err := b.face.Close(ctx)
+	done := make(chan struct{})
+	go func() {
+		b.alive.Wait()
+		if b.out != nil {
+			b.out.end()
+		}
+		close(done)
+	}()
+	select {
+	case <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// session returns the session of that id. b.mu is held.
+func (b *Bridge) session(id acp.SessionId) *session {
+	s := b.sessions[id]
+	if s == nil {
+		s = &session{line: line{most: b.opts.MaxOpen}}
+		b.sessions[id] = s
+	}
+	return s
+}
