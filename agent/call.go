@@ -159,8 +159,8 @@ func (g *going) settle(ctx context.Context, e envelope, outcome gate.Outcome, er
 	return reply{words: words, code: failed.Code}, nil
 }
 
-// unended reports whether an interaction goes on: a host that cannot show its question, which another
-// one showed, is no reason to end the call.
+// unended reports whether an interaction goes on: a host that cannot show its question, which
+// another one showed, is no reason to end the call.
 func (g *going) unended(ctx context.Context, id checkpoint.ID) bool {
 	if id.IsZero() {
 		return false

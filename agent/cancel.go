@@ -95,8 +95,8 @@ func (g *going) finishCancelled(ctx context.Context) (*Run, error) {
 			continue
 		}
 		request := gate.AnswerRequest{Interaction: interaction, Round: s.Prompt.Round, Scope: g.scope, Answers: cancelled(s.Prompt)}
-		// What is refused for good, such as the question of a tool that is gone or keeps it open, is no
-		// reason to keep the run: nothing follows from an answer to it any more.
+		// What is refused for good, such as the question of a tool that is gone or keeps it open,
+		// is no reason to keep the run: nothing follows from an answer to it any more.
 		var refused *gate.Error
 		if err := g.face.Answer(ctx, request); err != nil && (!errors.As(err, &refused) || refused.Code.Retryable()) {
 			return nil, fmt.Errorf("cancel run %s: %w", id, err)

@@ -173,7 +173,8 @@ func (g *going) swallowed() error {
 	return nil
 }
 
-// waitsIn is swallowed for the calls of one agent, whose model is to be asked what comes after them.
+// waitsIn is swallowed for the calls of one agent, whose model is to be asked what comes after
+// them.
 func (g *going) waitsIn(path string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -28,8 +28,8 @@ type Run struct {
 	Status Status
 	// Conversation is that of [Start.Conversation].
 	Conversation string
-	// Created and Updated are known of Inspect and Runs, and of a run that had ended; elsewhere they
-	// are zero.
+	// Created and Updated are known of Inspect and Runs, and of a run that had ended; elsewhere
+	// they are zero.
 	Created time.Time
 	Updated time.Time
 	// Questions are open. Only Start and Resume return them with their tokens.
