@@ -119,8 +119,8 @@ func (t *Turn) invoke(over, recording context.Context, request gate.Call) (gate.
 	return t.bridge.face.Wait(waiting, request)
 }
 
-// refuses reports whether another answer to the same question can be a good one. Of answers that are
-// too large it is found out first, before it is known whether the question is open.
+// refuses reports whether another answer to the same question can be a good one. Of answers that
+// are too large it is found out first, before it is known whether the question is open.
 func refuses(e *gate.Error) bool {
 	if e == nil {
 		return false

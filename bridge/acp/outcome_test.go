@@ -127,7 +127,8 @@ func TestAlways(t *testing.T) {
 	effects.want(t, 2)
 }
 
-// R19: where only remembering is refused, the person is asked again, and may allow it for this once.
+// R19: where only remembering is refused, the person is asked again, and may allow it for this
+// once.
 func TestNotRemembered(t *testing.T) {
 	var effects counter
 	g := openGate(t, memstore.New(), gate.Options{
