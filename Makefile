@@ -115,8 +115,9 @@ bench-peers: ## beside LangGraph JS and eino, in one run; npm installs the forme
 	@bench/peers/langgraph/install.sh || echo "bench-peers: going on with what is there" >&2
 	@cd bench/peers && go vet ./... && go run . -parley "$$(git describe --always --dirty 2> /dev/null || echo 'of this tree')" $(PEERSFLAGS)
 
-# How many schedules `make soak` simulates, and from which seed on: another one each time.
+# How many schedules `make soak` simulates, how many random agents it plays, and from which seed on: another one each time.
 SCHEDULES ?= 100000
+PLAYS ?= 10000
 FROM ?= $(shell date +%s)
 
 # The race detector makes the simulation many times slower, so that `make test` with it plays few seeds.
@@ -125,8 +126,9 @@ schedules: ## the deterministic simulation of gates, its ordinary 2000 seeds, wi
 	go test ./gate -run '^TestSimulation$$' -count 1
 
 .PHONY: soak
-soak: ## the deterministic simulation of gates, SCHEDULES (100000) seeds from FROM (now) on
+soak: ## SCHEDULES (100000) simulations of gates and PLAYS (10000) random agents, seeds from FROM (now) on
 	go test ./gate -run '^TestSimulation$$' -schedules $(SCHEDULES) -from $(FROM) -timeout 0
+	go test ./agent -run '^TestRandomAgents$$' -plays $(PLAYS) -from $(FROM) -timeout 0
 
 # Each target is fuzzed on its own, as go test wants it. Inputs that fail are written to testdata/fuzz: commit them.
 .PHONY: fuzz

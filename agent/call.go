@@ -156,7 +156,7 @@ func (g *going) settle(ctx context.Context, e envelope, outcome gate.Outcome, er
 // wait stops the call here: eino stores which one it is.
 func (g *going) wait(ctx context.Context, e envelope, why error) error {
 	g.waits(e, why)
-	return tool.StatefulInterrupt(ctx, e.String(), e.String())
+	return tool.StatefulInterrupt(ctx, e.Start, e.String())
 }
 
 // done forgets a call that waited.

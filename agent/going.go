@@ -148,12 +148,11 @@ func (g *going) waits(e envelope, why error) {
 
 // isOurs reports whether an interrupt of eino's is a call that waits.
 func (g *going) isOurs(info any) bool {
-	text, _ := info.(string)
-	e, err := readEnvelope(text)
+	start, _ := info.(string)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	_, ok := g.calls[e.Start]
-	return err == nil && ok
+	_, ok := g.calls[start]
+	return ok
 }
 
 // notes are what the run's record keeps of it.

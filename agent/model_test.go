@@ -95,3 +95,54 @@ func TestAnswerIsKeptWhateverToolsAreToldAgain(t *testing.T) {
 		t.Errorf("the tools ran %d and %d times", runs.Load(), effects.Load())
 	}
 }
+
+// R27: where a run goes on from its last commit and stops earlier than it had come before, what its
+// model had answered beyond that is still kept: the calls that were made then are not made again.
+func TestAnswersBeyondACommitAreKept(t *testing.T) {
+	var effects atomic.Int64
+	asked, down := 0, true
+	m := scripted.Func(func(input []*schema.Message) (*schema.Message, error) {
+		asked++
+		fresh := strconv.Itoa(asked)
+		switch said := results(input); strings.Count(said, "[") {
+		case 0:
+			return scripted.Do(call(fresh, "look", struct{}{})), nil
+		case 1:
+			return scripted.Do(call(fresh, "notify", struct{}{})), nil
+		default:
+			if down {
+				return nil, errors.New("the model is down")
+			}
+			return scripted.Say(said), nil
+		}
+	})
+	var leave func()
+	look := gate.NewTool("look", func(ctx context.Context, _ struct{}) (string, error) {
+		if leave != nil {
+			leave()
+			<-ctx.Done()
+		}
+		return "green", ctx.Err()
+	}, &gate.ToolOptions{Replay: gate.Recover}) // its result is not kept: it looks again
+	notify := gate.NewTool("notify", func(context.Context, struct{}) (string, error) {
+		effects.Add(1)
+		return "notified", nil
+	}, &gate.ToolOptions{KeepResult: true})
+	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{look, notify}, model: m})
+	run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
+	if err == nil || run == nil {
+		t.Fatalf("have %+v, %v", run, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	leave = cancel
+	run, err = w.agent.Resume(ctx, agent.Resume{Scope: "ann", Run: run.ID, Facilities: everything}).Run()
+	if err != nil || run.Status != agent.Waiting || len(run.Problems) != 1 {
+		t.Fatalf("broken off: have %+v, %v", run, err)
+	}
+	leave, down = nil, false
+	wantFinished(t, w.resume(run.ID), "[green][notified]")
+	if effects.Load() != 1 {
+		t.Errorf("%d effects", effects.Load())
+	}
+}

@@ -18,6 +18,7 @@ import (
 
 // step does one thing to the run.
 func (p *playing) step() {
+	p.rough = false
 	proc := p.processes[p.IntN(len(p.processes))]
 	switch roll := p.IntN(100); {
 	case roll < 32:
@@ -58,7 +59,7 @@ func (p *playing) step() {
 func (p *playing) disturb() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.troubled = true
+	p.troubled, p.stale, p.rough = true, true, true
 	p.disturbed++
 }
 
@@ -109,6 +110,8 @@ func (p *playing) goOn(proc *process, answers []agent.Answer) {
 	before := p.open
 	run, err := p.resume(context.Background(), proc, answers)
 	switch {
+	case errors.Is(err, gate.ErrInvalidContinuation) && p.stale && len(answers) > 0: // it went on further than anybody was told
+		p.goOn(proc, nil)
 	case err != nil && !errors.Is(err, errModel) && !strings.Contains(err.Error(), errModel.Error()):
 		p.violated("resume: %v", err)
 	case err == nil:
@@ -138,7 +141,7 @@ func (p *playing) find(proc *process) {
 
 // took looks at where the run stands.
 func (p *playing) took(run *agent.Run) {
-	p.run, p.open = run.ID, run.Questions
+	p.run, p.open, p.stale = run.ID, run.Questions, false
 	p.note("  %s, %d open, problems %v", run.Status, len(run.Questions), run.Problems)
 	for _, q := range run.Questions {
 		id, at := idOf(q), q.Interaction.String()+roundOf("", q.Prompt.Round)

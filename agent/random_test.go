@@ -79,6 +79,7 @@ type playing struct {
 	disk      *disk
 	processes []*process // that are alive
 	troubled  bool       // something was broken off, so that not all that was asked for is sure
+	stale     bool       // and nobody was told since where the run stands
 
 	run    checkpoint.ID
 	open   []agent.Question
@@ -95,6 +96,8 @@ type playing struct {
 	effects    map[string]int           // by call
 	told       map[string]string        // by call
 	disturbed  int                      // how often it was
+	rough      bool                     // what is done now is one of those times
+	calm       map[string]int           // by call: disturbed when it ran first, -1 where that was such a time
 	cancel     func()                   // called when a tool is entered
 	violations []string
 	log        []string
@@ -108,7 +111,7 @@ func playSeed(t *testing.T, seed uint64, forgets bool) (p *playing) {
 	p = &playing{
 		Rand: rand.New(rand.NewPCG(seed, 1)), seed: seed, forgets: forgets, tools: plans.tools, top: plans.agent(3),
 		disk: nil, tokens: map[string]gate.Token{}, failed: map[string]bool{}, calls: map[string]*toolPlan{},
-		shown: map[string]checkpoint.ID{}, yes: map[string]bool{}, no: map[string]bool{}, effects: map[string]int{}, told: map[string]string{},
+		shown: map[string]checkpoint.ID{}, yes: map[string]bool{}, no: map[string]bool{}, effects: map[string]int{}, told: map[string]string{}, calm: map[string]int{},
 	}
 	p.streaming = p.chance(40)
 	synctest.Test(t, func(t *testing.T) {
@@ -167,6 +170,7 @@ func (p *playing) report() bool {
 // settle lets the run go on, with all the answers it needs and nothing in its way, until it ends.
 func (p *playing) settle() {
 	p.note("settle")
+	p.rough = false
 	p.restart(p.processes[0])
 	for range 100 {
 		if p.ended != nil {
@@ -208,8 +212,6 @@ func (p *playing) judge() {
 			p.violated("call %s had its effect %d times, and the model was told %q", id, n, text)
 		case strings.Contains(text, "carried out before") && n == 0 && p.calls[id].fails == "":
 			p.violated("call %s had no effect, and the model was told %q", id, text)
-		case p.disturbed == 0 && p.calls[id].fails == "" && strings.Contains(text, "not known"):
-			p.violated("nothing was in the way of call %s, and the model was told %q", id, text)
 		}
 	}
 }
@@ -228,7 +230,7 @@ func (p *playing) effect(proc *process, t *toolPlan, in job, recovery bool) erro
 		return nil // the tool finds it done
 	}
 	p.effects[in.ID]++
-	again := t.replay == gate.Repeatable && !t.once && before <= p.disturbed
+	again := t.replay == gate.Repeatable && !t.once && (t.fails != "" || !p.undisturbed(in.ID))
 	var missing []int
 	for round := 1; round <= t.rounds; round++ {
 		if at := roundOf(in.ID, round); !p.yes[at] || p.no[at] {
@@ -253,14 +255,32 @@ func (p *playing) effect(proc *process, t *toolPlan, in job, recovery bool) erro
 }
 
 // enter is called by every tool.
-func (p *playing) enter(*process) {
+func (p *playing) enter(id string) {
 	p.mu.Lock()
+	p.entered(id)
 	cancel := p.cancel
 	p.cancel = nil
 	p.mu.Unlock()
 	if cancel != nil {
 		cancel()
 	}
+}
+
+// entered notes that a call runs. The mutex is held, as for undisturbed.
+func (p *playing) entered(id string) {
+	if _, before := p.calm[id]; before {
+		return
+	}
+	p.calm[id] = p.disturbed
+	if p.rough {
+		p.calm[id] = -1
+	}
+}
+
+// undisturbed reports whether nothing was in the way of a call since it ran first.
+func (p *playing) undisturbed(id string) bool {
+	at, ok := p.calm[id]
+	return ok && at == p.disturbed
 }
 
 func roundOf(id string, round int) string { return fmt.Sprintf("%s#%d", id, round) }

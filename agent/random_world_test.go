@@ -175,7 +175,14 @@ func (p *playing) hear(input []*schema.Message) {
 			for _, part := range m.UserInputMultiContent {
 				text += part.Text
 			}
-			p.told[ids[m.ToolCallID]] = text
+			id := ids[m.ToolCallID]
+			if _, known := p.told[id]; !known && strings.Contains(text, "not known") && p.calls[id].fails == "" && p.undisturbed(id) {
+				p.violations = append(p.violations, fmt.Sprintf("nothing was in the way of call %s, and the model was told %q", id, text))
+			}
+			if p.told[id] != text {
+				p.log = append(p.log, fmt.Sprintf("    %s is told %.60q", id, text))
+			}
+			p.told[id] = text
 		}
 	}
 }
@@ -257,7 +264,9 @@ func (proc *process) perform(ctx context.Context, t *toolPlan, arguments string)
 	if err := json.Unmarshal([]byte(arguments), &in); err != nil {
 		return "", err
 	}
-	proc.play.enter(proc)
+	proc.play.note("    %s runs", in.ID)
+	defer proc.play.note("    %s ran", in.ID)
+	proc.play.enter(in.ID)
 	for round := range t.rounds {
 		if err := ask(ctx, t, in.ID, round+1); err != nil {
 			return "", fmt.Errorf("%s: %w", in.ID, err)

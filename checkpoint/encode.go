@@ -43,6 +43,39 @@ func (in *Interaction) appendTo(m *members) {
 	m.shut()
 }
 
+func (r *Run) appendTo(m *members) {
+	m.open()
+	m.integer("v", formatVersion)
+	m.hex("id", r.ID[:])
+	m.number("revision", r.Revision)
+	m.status("status", r.Status)
+	m.hex("scope", r.Scope[:])
+	m.optionalHash("start", r.Start)
+	m.time("created", r.Created)
+	m.time("updated", r.Updated)
+	m.optionalTime("due", r.Due)
+	if r.Claim != (Claim{}) {
+		m.name("claim")
+		r.Claim.appendTo(m)
+	}
+	m.optionalText("face", r.Face)
+	m.optionalRaw("notes", r.Notes)
+	if r.Blob != nil {
+		m.name("blob")
+		m.open()
+		m.integer("size", r.Blob.Size)
+		m.hex("digest", r.Blob.Digest[:])
+		m.shut()
+	}
+	m.optionalTime("deadline", r.Deadline)
+	m.optionalTrue("endless", r.Endless)
+	if r.Ending != nil {
+		m.name("ending")
+		r.Ending.appendTo(m)
+	}
+	m.shut()
+}
+
 func (c *Claim) appendTo(m *members) {
 	m.open()
 	m.optionalText("owner", c.Owner)

@@ -134,11 +134,55 @@ func TestEncodeForgetsNoField(t *testing.T) {
 	setEach(reflect.ValueOf(&short).Elem(), reflect.ValueOf(&e).Elem(), func() { compareWithTags(t, &in, &short) })
 }
 
+// The same for runs, as they are when they go on and when they have ended.
+func TestEncodeForgetsNoFieldOfARun(t *testing.T) {
+	full := filler{
+		time:   func() time.Time { return time.UnixMilli(1764500000123).UTC() },
+		raw:    func() json.RawMessage { return json.RawMessage(`{ "<a>" : [1, null] }`) },
+		status: func() checkpoint.Status { return checkpoint.RunLive },
+		length: func() int { return 2 },
+		number: func() uint64 { return 7 },
+		text:   func() string { return "<a> & \"b\"" },
+	}
+	var goes, ended checkpoint.Run
+	fill(reflect.ValueOf(&goes).Elem(), full)
+	ended = goes
+	goes.Ending = nil
+	ended.Status, ended.Claim.Owner, ended.Start, ended.Blob = checkpoint.RunEnded, "", checkpoint.Hash{}, nil
+	fields := 0
+	for _, run := range []*checkpoint.Run{&goes, &ended} {
+		compare := func() {
+			record, err := checkpoint.EncodeRun(run)
+			if err != nil {
+				return // what does not go together
+			}
+			fields++
+			var buf bytes.Buffer
+			enc := json.NewEncoder(&buf)
+			enc.SetEscapeHTML(false)
+			err = enc.Encode(struct {
+				V int `json:"v"`
+				*checkpoint.Run
+			}{1, run})
+			if diff := cmp.Diff(buf.String(), string(record.Data)+"\n"); err != nil || diff != "" {
+				t.Errorf("run: %v (-by its tags +written):\n%s", err, diff)
+			}
+		}
+		compare()
+		zeroEach(reflect.ValueOf(run).Elem(), compare)
+	}
+	if fields < 25 {
+		t.Errorf("only %d forms were looked at", fields)
+	}
+}
+
 // zeroEach calls look while one field after the other is zero, those of what v leads to as well.
 func zeroEach(v reflect.Value, look func()) {
 	switch {
 	case v.Kind() == reflect.Pointer:
-		zeroEach(v.Elem(), look)
+		if !v.IsNil() {
+			zeroEach(v.Elem(), look)
+		}
 	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8:
 		for i := range v.Len() {
 			zeroEach(v.Index(i), look)

@@ -1,14 +1,9 @@
 package checkpoint
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"time"
-
-	"github.com/parley-go/parley/internal/canon"
 )
 
 // A Run is work of a host that goes on over several calls, such as an agent's. It is kept as a
@@ -41,10 +36,6 @@ type Blob struct {
 	Digest Hash  `json:"digest"` // SHA-256 of the compressed bytes, or, where they are of the first format, of those before
 }
 
-// runVersion is the version of the JSON value in the record of a run. A later release reads all
-// earlier ones.
-const runVersion = 1
-
 type runEnvelope struct {
 	V int `json:"v"`
 	*Run
@@ -55,7 +46,7 @@ func EncodeRun(r *Run) (Record, error) {
 	if reason := r.contradiction(); reason != "" {
 		return Record{}, fmt.Errorf("write run %s: %s", r.ID, reason)
 	}
-	data, err := canon.Marshal(runEnvelope{runVersion, r})
+	data, err := write(r.appendTo, false)
 	if err != nil {
 		return Record{}, fmt.Errorf("write run %s: %w", r.ID, err)
 	}
@@ -71,23 +62,9 @@ func DecodeRun(record Record) (*Run, error) {
 	if !record.Status.Run() {
 		return nil, &DecodeError{record.ID, "not a run", nil}
 	}
-	var version struct {
-		V int `json:"v"`
-	}
-	if err := json.Unmarshal(record.Data, &version); err != nil {
-		return nil, &DecodeError{record.ID, "malformed data", err}
-	}
-	if version.V != runVersion { // what else a newer one holds is not known
-		return nil, &DecodeError{record.ID, fmt.Sprintf("format version %d, want %d", version.V, runVersion), nil}
-	}
 	r := new(Run)
-	dec := json.NewDecoder(bytes.NewReader(record.Data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&runEnvelope{Run: r}); err != nil {
-		return nil, &DecodeError{record.ID, "malformed data", err}
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, &DecodeError{record.ID, "data after the end", nil}
+	if err := decodeData(record.ID, record.Data, &runEnvelope{Run: r}); err != nil {
+		return nil, err
 	}
 	field := ""
 	switch {

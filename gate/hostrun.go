@@ -34,9 +34,9 @@ type Run struct {
 	mu    sync.Mutex // guards what follows
 	run   *checkpoint.Run
 	over  bool
-	size  int64             // what its record takes in the store
-	blob  *checkpoint.Row   // as it is stored; nil: there is none
-	kept  map[string][]byte // by the row's name; nil: nobody knows whether it is stored
+	size  int64           // what its record takes in the store
+	blob  *checkpoint.Row // as it is stored; nil: there is none
+	kept  map[string]kept // by the row's name
 	held  []*heldCall
 	found []foundPrompt
 }
@@ -84,7 +84,7 @@ func (f *Face) enterRun(ctx context.Context, scope string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{face: f, scope: hash, words: scope, kept: map[string][]byte{}}
+	r := &Run{face: f, scope: hash, words: scope, kept: map[string]kept{}}
 	r.right, r.lose = context.WithCancelCause(context.Background())
 	leave, err := f.visit(ctx, func() { r.lose(closing()) })
 	if err != nil {

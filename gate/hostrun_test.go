@@ -233,6 +233,40 @@ func TestRunAfterACrash(t *testing.T) {
 	})
 }
 
+// W5, W8: what was kept by an attempt that came further stays until another one comes to it; the end
+// removes it all.
+func TestKeptBeyondACommit(t *testing.T) {
+	store := memstore.New()
+	f := face(t, open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&counter{}, nil)}}))
+	run := mustBegin(t, f)
+	for _, name := range []string{"answer 1", "answer 2"} {
+		if err := run.Keep(t.Context(), name, []byte(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run.Release(t.Context())
+	again := mustResume(t, f, run.ID())
+	if _, ok := again.Kept("answer 1"); !ok {
+		t.Error("the first answer is not kept")
+	}
+	mustStop(t, again, "behind the first answer")
+	last := mustResume(t, f, run.ID())
+	if _, ok := last.Kept("answer 1"); ok {
+		t.Error("the first answer is kept after the commit behind it")
+	}
+	if kept, ok := last.Kept("answer 2"); !ok || string(kept) != "answer 2" {
+		t.Errorf("the second answer: have %q, %v", kept, ok)
+	}
+	last.Release(t.Context())
+	end := mustResume(t, f, run.ID())
+	if err := end.Finish(t.Context(), gate.RunEnd{}); err != nil {
+		t.Fatal(err)
+	}
+	if rows, err := store.Rows(t.Context(), run.ID(), "", 10); err != nil || len(rows) > 0 {
+		t.Errorf("rows after the end: %v, %v", rows, err)
+	}
+}
+
 // R25: a commit that is not applied shows nothing, one whose success is hidden is read back, and
 // one that conflicts with a call is written without it (W5).
 func TestRunCommitThatFails(t *testing.T) {

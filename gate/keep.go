@@ -13,6 +13,9 @@ import (
 // is resumed after a crash would otherwise do again. It is durable with whatever is durable next.
 // An answer that is on record before a tool runs does not need to be asked of a model again. Where
 // there is no room for it, it is ErrBusy (R33).
+//
+// A commit removes what its attempt kept or asked for with [Run.Kept]. The rest was kept by an
+// attempt that came further and to no commit: it stays for the one that comes to it.
 func (r *Run) Keep(ctx context.Context, name string, data []byte) error {
 	g := r.face.gate
 	if e := g.boundBlob(data); e != nil {
@@ -45,8 +48,14 @@ func (r *Run) Keep(ctx context.Context, name string, data []byte) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.kept[row.Name] = row.Data[1:]
+	r.kept[row.Name] = kept{row.Data[1:], true}
 	return nil
+}
+
+// A kept thing is what stands under a row's name.
+type kept struct {
+	data   []byte // nil: nobody knows whether it is stored
+	passed bool   // this attempt has come to it, so that its commit is of a state behind it
 }
 
 // willKeep notes the name before the row is written, so that the next commit removes it whatever
@@ -57,9 +66,7 @@ func (r *Run) willKeep(name string) *Error {
 	if r.over {
 		return runStopped()
 	}
-	if _, ok := r.kept[name]; !ok {
-		r.kept[name] = nil
-	}
+	r.kept[name] = kept{r.kept[name].data, true}
 	return nil
 }
 
@@ -70,18 +77,23 @@ func (r *Run) keepFirst(run *checkpoint.Run, keep map[string][]byte) (rows []che
 		if err != nil {
 			return nil, err
 		}
-		r.kept[row.Name] = row.Data[1:]
+		r.kept[row.Name] = kept{row.Data[1:], true}
 		rows = append(rows, checkpoint.RowPut{Row: sealed, Epoch: run.Claim.Epoch})
 	}
 	return rows, nil
 }
 
-// Kept returns what was kept under that name since the last commit.
+// Kept returns what was kept under that name and removed by no commit since.
 func (r *Run) Kept(name string) ([]byte, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	data := r.kept[r.keptName(r.run.ID, name)]
-	return bytes.Clone(data), data != nil
+	name = r.keptName(r.run.ID, name)
+	k := r.kept[name]
+	if k.data == nil {
+		return nil, false
+	}
+	r.kept[name] = kept{k.data, true}
+	return bytes.Clone(k.data), true
 }
 
 // keptPrefix is that of the names of rows that are removed with a commit, keptFormat the first byte
@@ -128,17 +140,20 @@ func (r *Run) readRows(ctx context.Context) error {
 				if len(opened.Data) == 0 || opened.Data[0] != keptFormat {
 					return unavailable(&checkpoint.DecodeError{ID: id, Reason: "what the run kept is damaged"})
 				}
-				r.kept[row.Name] = opened.Data[1:]
+				r.kept[row.Name] = kept{data: opened.Data[1:]}
 			}
 		}
 	}
 }
 
-// forget removes what was kept, or may be.
-func (r *Run) forget(epoch uint64) (rows []checkpoint.RowPut) {
+// forget removes what was kept, or may be, and was passed; all of it where nothing comes any more.
+func (r *Run) forget(epoch uint64, all bool) (rows []checkpoint.RowPut) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for name := range r.kept {
+	for name, k := range r.kept {
+		if !k.passed && !all {
+			continue
+		}
 		rows = append(rows, checkpoint.RowPut{Row: checkpoint.Row{ID: r.run.ID, Name: name}, Epoch: epoch})
 	}
 	return rows

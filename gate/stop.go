@@ -131,7 +131,7 @@ func (s *stopping) commit(rc RunCommit) (*change, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.batch.Rows = append(s.forget(next.Claim.Epoch), checkpoint.RowPut{Row: row, Epoch: next.Claim.Epoch})
+	c.batch.Rows = append(s.forget(next.Claim.Epoch, false), checkpoint.RowPut{Row: row, Epoch: next.Claim.Epoch})
 	return c, nil
 }
 
@@ -176,7 +176,7 @@ func (s *stopping) finish(e RunEnd) (*change, error) {
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	if c.batch.Rows = s.forget(next.Claim.Epoch); s.prev.Blob != nil {
+	if c.batch.Rows = s.forget(next.Claim.Epoch, true); s.prev.Blob != nil {
 		c.batch.Rows = append(c.batch.Rows, checkpoint.RowPut{Row: checkpoint.Row{ID: next.ID, Name: blobName}, Epoch: next.Claim.Epoch})
 	}
 	for _, h := range s.held {
@@ -197,7 +197,7 @@ func (s *stopping) write(ctx context.Context, c *change) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
 	g := s.face.gate
-	adds := retained(c.batch) - s.takes()
+	adds := retained(c.batch) - s.replaces(c.batch)
 	room, e := g.reserve(ctx, s.scope, checkpoint.Usage{Bytes: max(0, adds)})
 	if e != nil {
 		return e
@@ -214,17 +214,17 @@ func (s *stopping) write(ctx context.Context, c *change) error {
 	}
 }
 
-// takes is what the run takes in the store, which a write that stops it replaces.
-func (s *stopping) takes() int64 {
+// replaces is what a write that stops the run replaces and removes in the store.
+func (s *stopping) replaces(b *checkpoint.Batch) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sum := s.size
 	if s.blob != nil {
 		sum += int64(len(s.blob.Data)) + checkpoint.Charge
 	}
-	for _, data := range s.kept {
-		if data != nil {
-			sum += int64(len(data)) + checkpoint.Charge
+	for _, put := range b.Rows {
+		if k := s.kept[put.Row.Name]; put.Row.Data == nil && k.data != nil {
+			sum += int64(len(k.data)) + checkpoint.Charge
 		}
 	}
 	return sum
