@@ -33,7 +33,7 @@ func call(ctx context.Context, name, arguments string) (reply, error) {
 		return reply{}, fmt.Errorf("call tool %q: %w", name, err)
 	}
 	if !again {
-		g.tell(ToolStarted{Origin: e.origin(), Arguments: arguments})
+		g.tell(ToolStarted{Origin: e.origin(), Arguments: string(g.face.Masked(name, json.RawMessage(arguments)))})
 	}
 	text := reply.text
 	if in, _ := ctx.Value(innermostKey{}).(*innermost); in != nil && in.tool == name {
@@ -63,15 +63,15 @@ func (g *going) identify(ctx context.Context, name, arguments string) (e envelop
 	if id == "" {
 		return e, false, ErrToolCallIDs
 	}
-	agents, path, position := place(ctx)
-	turn := g.turnsOf(path)
-	if turn == 0 {
+	by := g.callerOf(ctx)
+	turn := g.turnsOf(by.path)
+	if turn == 0 && !by.inTool { // what calls tools in a tool can be no model
 		return e, false, ErrModel
 	}
-	g.used(path)
+	g.used(by.path)
 	return envelope{
-		Start: g.startID(len(agents), path, turn, id), Tool: name, Call: id, Arguments: digest(arguments), Agents: agents,
-		Position: append(position, g.position(path, id)),
+		Start: g.startID(by, turn, id), Tool: name, Call: id, Arguments: digest(arguments), Agents: by.agents,
+		Position: append(by.position, g.position(by.path, id)),
 	}, false, nil
 }
 

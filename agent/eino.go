@@ -122,14 +122,7 @@ func (e *end) take(g *going, event *adk.AgentEvent) {
 	if event.Output == nil || event.Output.MessageOutput == nil {
 		return
 	}
-	output := event.Output.MessageOutput
-	if output.Role == schema.Tool {
-		if output.MessageStream != nil {
-			output.MessageStream.Close()
-		}
-		return
-	}
-	text, err := modelText(output)
+	text, err := textOf(event.Output.MessageOutput) // a tool's result can be the last one, too
 	if err != nil && e.err == nil {
 		e.err = err
 	}
@@ -144,9 +137,9 @@ func askingAgent(address adk.Address) string {
 	return address.String()
 }
 
-// modelText returns the text of a model. It is not told here: eino's events come late, when what
+// textOf returns the text of a model or a tool. It is not told here: eino's events come late, when what
 // the text announced has begun already.
-func modelText(output *adk.MessageVariant) (string, error) {
+func textOf(output *adk.MessageVariant) (string, error) {
 	if !output.IsStreaming {
 		if output.Message == nil {
 			return "", nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/cloudwego/eino/schema"
@@ -74,6 +75,13 @@ func (g *going) keeps(path, name string) {
 	g.unused[path] = name
 }
 
+// ended forgets the turns of an agent in a tool that came to its end: its place is never another's.
+func (g *going) ended(path string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	maps.DeleteFunc(g.turns, func(of string, _ int) bool { return strings.HasPrefix(of, path+"\x01") })
+}
+
 // used notes that a call of the latest answer has come, so that it has to stay.
 func (g *going) used(path string) {
 	g.mu.Lock()
@@ -110,21 +118,26 @@ func (g *going) turnsOf(path string) int {
 	return g.turns[path]
 }
 
+// maxCall is the longest id of a call that is part of a start ID as it is.
+const maxCall = 64
+
 // startID is the key of one tool call in the run: the model's id for it, and which of the model's
-// answers it is from, since models use their ids again.
-func (g *going) startID(agents int, path string, turn int, call string) string {
-	if len(call) > 128 {
-		call = shortened(call)
+// answers it is from, since models use their ids again. Ids can be chosen by whoever wrote what the
+// model read: no two calls have one start ID, however they are chosen.
+func (g *going) startID(by place, turn int, call string) string {
+	if len(call) > maxCall {
+		sum := sha256.Sum256([]byte(call))
+		call = "sha256:" + hex.EncodeToString(sum[:]) // longer than one that is not shortened
 	}
-	if agents > 1 {
-		return fmt.Sprintf("%s/%s/%d/%s", g.run.ID(), shortened(path), turn, call)
+	if by.isDeep {
+		return fmt.Sprintf("%s/%s/%d/%s", g.run.ID(), shortened(by.path), turn, call)
 	}
 	return fmt.Sprintf("%s/%d/%s", g.run.ID(), turn, call)
 }
 
-func shortened(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:8])
+func shortened(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return hex.EncodeToString(sum[:16])
 }
 
 // answer takes the caller's answer to a call, once.
