@@ -13,8 +13,8 @@ import (
 // a tool stands behind that of its call.
 type place struct {
 	agents []string // their names, from the top
-	// path tells two places apart, by the tool calls that lead to them and the turns of these: models
-	// use their ids again.
+	// path tells two places apart, by the tool calls that lead to them and the turns of these:
+	// models use their ids again.
 	path     string
 	position []int // of the calls of agents in tools that lead to it, among those of their answers
 	inTool   bool  // not in an agent that is in it

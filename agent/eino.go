@@ -137,8 +137,8 @@ func askingAgent(address adk.Address) string {
 	return address.String()
 }
 
-// textOf returns the text of a model or a tool. It is not told here: eino's events come late, when what
-// the text announced has begun already.
+// textOf returns the text of a model or a tool. It is not told here: eino's events come late, when
+// what the text announced has begun already.
 func textOf(output *adk.MessageVariant) (string, error) {
 	if !output.IsStreaming {
 		if output.Message == nil {

@@ -154,8 +154,9 @@ func (t turn) keep(ctx context.Context, answer *schema.Message) error {
 }
 
 // leadsOn reports whether something could be done twice where the answer were another one the next
-// time. Without tool calls that of an agent is the end of it, which leads on where other agents come
-// after. A tool that asks a model does with the answer what it likes; it can ask for several at once.
+// time. Without tool calls that of an agent is the end of it, which leads on where other agents
+// come after. A tool that asks a model does with the answer what it likes, and can ask for several
+// at once.
 func (t turn) leadsOn(answer *schema.Message) bool {
 	return len(answer.ToolCalls) > 0 || !t.place.inTool && (t.place.isDeep || len(answer.Extra) > 0)
 }
