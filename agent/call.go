@@ -10,6 +10,7 @@ import (
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/compose"
 
+	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/gate"
 	"github.com/parley-go/parley/interrupt"
 )
@@ -140,17 +141,24 @@ func (g *going) settle(ctx context.Context, e envelope, outcome gate.Outcome, er
 	if g.caller.Err() != nil { // the tool was broken off with the run's caller: the model hears of it when the run goes on
 		return reply{}, g.wait(ctx, e, context.Cause(g.caller))
 	}
-	fresh := failed.Code == gate.ErrUnauthorized && failed.Interaction.IsZero()
-	if fresh {
-		g.done(e)
-		return reply{words: "This call is not allowed here. It was not carried out. Do not make it again."}, nil
-	}
 	words, ok := told(failed)
-	if !ok {
+	if !ok || !g.isEnd(ctx, e, failed.Code) {
 		return reply{}, g.wait(ctx, e, err)
 	}
 	g.done(e)
 	return reply{words: words}, nil
+}
+
+// isEnd reports whether a refusal is the end of the call. One that is made of the call as it comes
+// now is none where it came before: its question is still there, or it was carried out.
+func (g *going) isEnd(ctx context.Context, e envelope, code gate.Code) bool {
+	switch code {
+	case gate.ErrUnauthorized, gate.ErrConfirmationRequired, gate.ErrInvalidArguments:
+	default:
+		return true
+	}
+	s, err := g.face.Inspect(ctx, g.scope, e.Start)
+	return errors.Is(err, gate.ErrStartUnknown) || err == nil && s.Status == checkpoint.Failed && s.Code == code
 }
 
 // wait stops the call here: eino stores which one it is.

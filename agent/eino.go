@@ -115,7 +115,7 @@ func (e *end) take(g *going, event *adk.AgentEvent) {
 			if !point.IsRootCause {
 				continue
 			}
-			e.foreign = e.foreign || !g.isOurs(point.Info)
+			e.foreign = !g.surfaces(point.Info) || e.foreign
 			e.asking[askingAgent(point.Address)] = true
 		}
 	}

@@ -24,6 +24,10 @@ var (
 	// process (it writes a map that another of them reads). Nobody is asked and the run has failed:
 	// make the agents tools with [AgentTool].
 	ErrAgents = errors.New("two agents asked at once in a way from which eino cannot go on: make them tools with agent.AgentTool")
+	// ErrSwallowed: a middleware of eino's took the interrupt of a call that waits for a failure,
+	// and told the model something else. Nobody is asked and the run has failed: let errors pass
+	// for which compose.IsInterruptRerunError is true.
+	ErrSwallowed = errors.New("a middleware took the question of a tool for a failure: let interrupts of eino's pass")
 	// ErrConversationOpen: a run of the conversation has not ended, so that a new message would
 	// pass its questions over. Answer them, or start with CancelOpen.
 	ErrConversationOpen = errors.New("a run of the conversation waits or goes on")

@@ -37,6 +37,8 @@ type going struct {
 	unused  map[string]string   // under which name it is kept, where it is new and none of its calls has come
 	calls   map[string]envelope // that wait, by start ID
 	trouble map[string]error    // why a call that waits cannot go on, by start ID
+
+	surfaced map[string]bool // the calls that eino knows to wait, by start ID
 }
 
 type goingKey struct{}
@@ -159,13 +161,27 @@ func (g *going) waits(e envelope, why error) {
 	}
 }
 
-// isOurs reports whether an interrupt of eino's is a call that waits.
-func (g *going) isOurs(info any) bool {
+// surfaces notes that an interrupt of eino's is a call that waits. It reports whether it is one.
+func (g *going) surfaces(info any) bool {
 	start, _ := info.(string)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	_, ok := g.calls[start]
+	g.surfaced[start] = ok
 	return ok
+}
+
+// swallowed is a call that waits and that eino does not know of: something took its interrupt for a
+// failure.
+func (g *going) swallowed() (e envelope, ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, e := range slices.SortedFunc(maps.Values(g.calls), inOrder) {
+		if !g.surfaced[e.Start] {
+			return e, true
+		}
+	}
+	return e, false
 }
 
 // notes are what the run's record keeps of it.

@@ -26,7 +26,7 @@ func (a *Agent) going(ctx context.Context, run *gate.Run, scope string, can []in
 	return &going{
 		face: a.face, run: run, scope: scope, facilities: slices.Clone(can), caller: ctx, tell: tell,
 		turns: map[string]int{}, latest: map[string][]string{}, unused: map[string]string{},
-		calls: map[string]envelope{}, trouble: map[string]error{},
+		calls: map[string]envelope{}, trouble: map[string]error{}, surfaced: map[string]bool{},
 	}
 }
 
@@ -87,8 +87,12 @@ func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 	id := g.run.ID()
 	run := &Run{ID: id, Status: Waiting}
 	wrap := func(err error) error { return fmt.Errorf("run %s: %w", id, err) }
+	if lost, ok := g.swallowed(); ok && e.err == nil {
+		e.err = fmt.Errorf("call tool %q: %w", lost.Tool, ErrSwallowed)
+	}
 	switch {
-	case errors.Is(e.err, ErrForeignInterrupt), errors.Is(e.err, ErrAgents): // it would be there again every time
+	case errors.Is(e.err, ErrForeignInterrupt), errors.Is(e.err, ErrAgents), errors.Is(e.err, ErrSwallowed):
+		// It would be there again every time.
 		run.Status, run.Message = Failed, "the agent's tools are not made for people to be asked"
 		if err := g.run.Finish(ctx, gate.RunEnd{Code: gate.ErrFailed, Message: run.Message}); err != nil {
 			return nil, wrap(err)
