@@ -56,6 +56,10 @@ type end struct {
 	asking      map[string]bool // the agents whose calls wait, by their addresses
 	message     string          // the last one
 	err         error
+
+	// result of a tool in pieces, which is the last message where none comes after. It is not read
+	// before: where something beside it failed, nobody knows whether it ends.
+	result *adk.MessageVariant
 }
 
 // drive runs an agent of eino's to where it stops: from its checkpoint of that name, where there is
@@ -91,6 +95,10 @@ func (g *going) drive(ctx context.Context, agents *pool, id string, input func()
 	for event, ok := events.Next(); ok; event, ok = events.Next() {
 		e.take(g, event)
 	}
+	if result := e.result; result != nil && e.err == nil && !e.interrupted {
+		e.read(result)
+	}
+	e.closeResult()
 	agents.put(eino) // not after a panic: nobody knows what is left of it then
 	if _, written := g.store.has(id); e.interrupted && !written && e.err == nil {
 		e.err = fmt.Errorf("%w: eino stopped without one", ErrCheckpoint)
@@ -122,11 +130,29 @@ func (e *end) take(g *going, event *adk.AgentEvent) {
 	if event.Output == nil || event.Output.MessageOutput == nil {
 		return
 	}
-	text, err := textOf(event.Output.MessageOutput) // a tool's result can be the last one, too
+	e.closeResult()
+	output := event.Output.MessageOutput
+	if output.Role == schema.Tool && output.IsStreaming {
+		e.result = output
+		return
+	}
+	e.read(output)
+}
+
+// read takes the message for the last one.
+func (e *end) read(output *adk.MessageVariant) {
+	text, err := textOf(output)
 	if err != nil && e.err == nil {
 		e.err = err
 	}
 	e.message = text
+}
+
+func (e *end) closeResult() {
+	if e.result != nil {
+		e.result.MessageStream.Close()
+	}
+	e.result = nil
 }
 
 // askingAgent is the address of the agent whose call stands at an address.

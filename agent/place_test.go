@@ -282,6 +282,36 @@ func TestResultThatIsTheEnd(t *testing.T) {
 	}
 }
 
+// The same of a tool that returns its result in pieces.
+func TestPiecesThatAreTheEnd(t *testing.T) {
+	half, face, err := agent.Wrap(t.Context(), inPieces{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := func(ctx context.Context) (adk.Agent, error) {
+		return adk.NewChatModelAgent(ctx, &adk.ChatModelAgentConfig{
+			Name: "x", Description: "d", Model: agent.Model(scripted.New(scripted.Do(call("c", "deploy", deployInput{"a"})))),
+			ToolsConfig: adk.ToolsConfig{
+				ToolsNodeConfig: compose.ToolsNodeConfig{Tools: []tool.BaseTool{face}}, ReturnDirectly: map[string]bool{"deploy": true},
+			},
+		})
+	}
+	for _, streaming := range []bool{false, true} {
+		w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{half}, build: build, streaming: streaming})
+		wantFinished(t, w.start(), "deployed")
+	}
+}
+
+type inPieces struct{}
+
+func (inPieces) Info(context.Context) (*schema.ToolInfo, error) {
+	return &schema.ToolInfo{Name: "deploy", Desc: "d"}, nil
+}
+
+func (inPieces) StreamableRun(context.Context, string, ...tool.Option) (*schema.StreamReader[string], error) {
+	return schema.StreamReaderFromArray([]string{"dep", "loyed"}), nil
+}
+
 // R9: arguments that are masked on screen are masked in events.
 func TestMaskedArgumentsOfEvents(t *testing.T) {
 	var effects atomic.Int64
