@@ -138,8 +138,8 @@ func (g *going) settle(ctx context.Context, e envelope, outcome gate.Outcome, er
 	if !errors.As(err, &failed) || failed.Code == gate.ErrStartConflict {
 		return reply{}, fmt.Errorf("call tool %q: %w: %w", e.Tool, ErrToolCallIDs, err)
 	}
-	if g.caller.Err() != nil { // the tool was broken off with the run's caller: the model hears of it when the run goes on
-		return reply{}, g.wait(ctx, e, context.Cause(g.caller))
+	if cause := g.brokenOff(); cause != nil { // the tool with it: the model hears of that when the run goes on
+		return reply{}, g.wait(ctx, e, cause)
 	}
 	words, ok := told(failed)
 	if !ok || !g.isEnd(ctx, e, failed.Code) {

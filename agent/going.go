@@ -59,6 +59,13 @@ func (g *going) callerContext(ctx context.Context) (context.Context, context.Can
 	return ctx, func() { stop(); cancel() }
 }
 
+// brokenOff is why the run does not go on here: its caller has left, or it was lost. nil: it does.
+func (g *going) brokenOff() error {
+	ctx, cancel := g.run.Context(g.caller) // which tells at once
+	defer cancel()
+	return context.Cause(ctx)
+}
+
 // answered notes that the model of the agent with that path gave its nth answer.
 func (g *going) answered(path string, n int, answer *schema.Message) {
 	var calls []string
