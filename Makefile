@@ -59,7 +59,7 @@ check: lint modules test-examples schedules test ## everything that CI checks
 mcp-peers: ## other clients of MCP against the bridge; npm and go install them
 	go -C bridge/mcp/testdata/peers/mcp-go mod download
 	cd bridge/mcp/testdata/peers && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
-	MCP_PEERS=require go test -count=1 -run 'Clients|Conformance' ./bridge/mcp ./examples/mcp-conformance
+	MCP_PEERS=require go test -count=1 -run 'Clients|OfOthers|Conformance' ./bridge/mcp ./examples/mcp-conformance
 
 .PHONY: acp-peers
 acp-peers: ## other clients of ACP against the bridge; npm installs them
