@@ -77,6 +77,9 @@ var (
 			return &schema.ToolResult{Parts: []schema.ToolOutputPart{{Type: schema.ToolPartTypeText, Text: text}}}
 		},
 		text: func(piece *schema.ToolResult) string {
+			if piece == nil { // which eino takes for a result without parts
+				return ""
+			}
 			text := ""
 			for _, part := range piece.Parts {
 				if part.Type == schema.ToolPartTypeText {
@@ -152,6 +155,9 @@ func streamAs[T any](
 	in := &innermost{tool: name, text: f.show}
 	in.run = func(ctx context.Context, arguments string) (json.RawMessage, error) {
 		source, err := run(ctx, arguments)
+		if err == nil && source == nil {
+			err = errors.New("the tool gave neither a stream nor an error")
+		}
 		if err != nil {
 			return nil, err
 		}

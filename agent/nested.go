@@ -21,6 +21,7 @@ import (
 // it, where eino's tool puts the one into the other, about six times as large, and cannot go on
 // with two. The questions of the agent's tools are questions of the run.
 //
+// The agent begins anew each time: it has neither its caller's conversation nor its session values.
 // It works in a run of an [Agent] only. It runs in no call of the gate: what it does is done by its
 // own tools, which do.
 func AgentTool(ctx context.Context, build Build) (tool.InvokableTool, error) {
