@@ -41,7 +41,7 @@ modules: ## go.mod and go.sum are complete, and the modules are what go.sum says
 	go mod verify
 
 # Modules of their own, which ./... does not see. Each is named here: there may be other modules in the tree.
-MODULES := examples/otel examples/release-assistant bridge/mcp/testdata/peers/mcp-go
+MODULES := examples/acp-agent examples/otel examples/release-assistant bridge/mcp/testdata/peers/mcp-go
 
 .PHONY: test-examples
 test-examples: ## vet, lint and test the examples, and a client of the MCP tests, that are modules of their own
@@ -59,7 +59,12 @@ check: lint modules test-examples schedules test ## everything that CI checks
 mcp-peers: ## other clients of MCP against the bridge; npm and go install them
 	go -C bridge/mcp/testdata/peers/mcp-go mod download
 	cd bridge/mcp/testdata/peers && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
-	MCP_PEERS=require go test -count=1 -run 'Clients|Conformance' ./bridge/mcp ./examples/mcp-conformance
+	MCP_PEERS=require go test -count=1 -run 'Clients|OfOthers|Conformance' ./bridge/mcp ./examples/mcp-conformance
+
+.PHONY: acp-peers
+acp-peers: ## other clients of ACP against the bridge; npm installs them
+	cd bridge/acp/testdata/peers && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	ACP_PEERS=require go test -count=1 -run Clients ./bridge/acp
 
 # How many interactions `make replicas` has, for each of its tests. They are part of `make test` as well, with 150.
 INTERACTIONS ?= 2000
@@ -99,10 +104,20 @@ bench-ratios: ## the same in ROUNDS (5) rounds, as ratios with their aims
 		"$$dir/bench.test" -test.run '^$$' -test.bench '$(BENCH)' -test.benchtime $(BENCHTIME) || exit; \
 	done > "$$dir/out" && go run ./ratios < "$$dir/out"
 
+.PHONY: bench-stores
+bench-stores: ## every store with 1, 8 and 64 callers, and bare statements on the same PostgreSQL, in one run
+	PARLEY_REQUIRE_POSTGRES=1 go test -run '^$$' -bench Postgres -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./bench
+
 .PHONY: bench-large
 bench-large: ## growth to a million open questions, once (LARGEROUNDS); takes a good while and 10 GiB
 	@out=$$(mktemp) && trap 'rm -f "$$out"' EXIT && for round in $$(seq $(LARGEROUNDS)); do \
 		go test -run '^$$' -bench Growth/ -benchtime 300x -timeout 4h ./bench -large || exit; \
+	done > "$$out" && go run ./bench/ratios < "$$out"
+
+.PHONY: bench-large-postgres
+bench-large-postgres: ## growth to a million open questions on PostgreSQL, once (LARGEROUNDS)
+	@out=$$(mktemp) && trap 'rm -f "$$out"' EXIT && for round in $$(seq $(LARGEROUNDS)); do \
+		PARLEY_REQUIRE_POSTGRES=1 go test -run '^$$' -bench PostgresGrowth -benchtime 300x -timeout 4h ./bench -large || exit; \
 	done > "$$out" && go run ./bench/ratios < "$$out"
 
 # PEERSFLAGS are flags of the program; -help lists them.

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	charm.land/huh/v2 v2.0.3
 	github.com/cloudwego/eino v0.7.36
+	github.com/coder/acp-go-sdk v0.13.0
 	github.com/eino-contrib/jsonschema v1.0.3
 	github.com/go-json-experiment/json v1.27.2
 	github.com/google/btree v1.1.3

@@ -39,6 +39,7 @@ const (
 	pgx           = "github.com/jackc/pgx/v5"
 	s2            = "github.com/klauspost/compress/s2"
 	mcpSDK        = "github.com/modelcontextprotocol/go-sdk"
+	acpSDK        = "github.com/coder/acp-go-sdk"
 	rapid         = "pgregory.net/rapid"
 )
 
@@ -69,13 +70,17 @@ var house = map[string]place{
 	"gate":          {floor: 3, outside: []string{jsonV2, s2}},
 	"gate/gatetest": {floor: 3, beside: []string{"gate"}},
 
+	"internal/elicit": {floor: 3, beside: []string{"gate"}},
+
 	"agent": {floor: 4, outside: []string{eino, einoSchema}},
 
-	"bench":                    {floor: 5, outside: []string{bbolt, eino, pgx, mcpSDK}},
+	"bench":                    {floor: 5, outside: []string{bbolt, eino, pgx, mcpSDK, acpSDK}},
 	"bench/ratios":             {floor: 5},
 	"examples/observe":         {floor: 5},
 	"examples/terminal":        {floor: 5, outside: []string{anything}},
 	"bridge/mcp":               {floor: 4, outside: []string{mcpSDK}},
+	"bridge/acp":               {floor: 4, outside: []string{acpSDK}},
+	"bridge/acp/acpagent":      {floor: 4, beside: []string{"agent", "bridge/acp"}, outside: []string{acpSDK, eino}},
 	"examples/mcp-server":      {floor: 5, outside: []string{mcpSDK}},
 	"examples/mcp-conformance": {floor: 5, outside: []string{mcpSDK}},
 	"examples/mcp-agent":       {floor: 5, outside: []string{eino, mcpSDK}},

@@ -17,6 +17,7 @@ import (
 // An Agent runs an agent of eino's under a gate. It is safe for concurrent use; several runs go on
 // at once.
 type Agent struct {
+	gate   *gate.Gate
 	face   *gate.Face
 	agents pool
 	opts   Options
@@ -32,6 +33,9 @@ type Options struct {
 	Streaming bool
 	// PollInterval is how often Wait looks. Default: one second.
 	PollInterval time.Duration
+	// Fits is [gate.FaceOptions.Fits] of the agent's face: whether who shows the questions of its
+	// tools can show them as they are. Default: all fit.
+	Fits func(p *gate.Prompt) error
 }
 
 // New returns an Agent for eino's. It builds one at once, and later as many as there are runs at
@@ -41,7 +45,7 @@ func New(ctx context.Context, g *gate.Gate, build Build, opts *Options) (*Agent,
 	if g == nil || build == nil {
 		return nil, errors.New("make agent: a gate and a function that builds eino's agent are needed")
 	}
-	a := &Agent{agents: pool{build: build}}
+	a := &Agent{gate: g, agents: pool{build: build}}
 	if opts != nil {
 		a.opts = *opts
 	}
@@ -59,7 +63,7 @@ func New(ctx context.Context, g *gate.Gate, build Build, opts *Options) (*Agent,
 	if a.opts.Name == "" {
 		a.opts.Name = "agent:" + eino.Name(ctx)
 	}
-	if a.face, err = g.NewFace(a.opts.Name, nil); err != nil {
+	if a.face, err = g.NewFace(a.opts.Name, &gate.FaceOptions{Fits: a.opts.Fits}); err != nil {
 		return nil, fmt.Errorf("make agent: %w", err)
 	}
 	return a, nil
@@ -94,7 +98,7 @@ func (a *Agent) start(ctx context.Context, s Start, tell func(Event)) (*Run, err
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}
-	noted, err := json.Marshal(notes{V: notesVersion, Streaming: a.opts.Streaming})
+	noted, err := json.Marshal(notes{V: notesVersion, Conversation: s.Conversation, Streaming: a.opts.Streaming})
 	if err != nil {
 		return nil, fmt.Errorf("start run: %w", err)
 	}
@@ -116,16 +120,6 @@ type Resume struct {
 	Facilities []interrupt.Facility
 }
 
-// An Answer answers one prompt of the run whole.
-type Answer struct {
-	// Interaction is the prompt's. With its Token the answer is that of the caller of the run;
-	// without, that of By, who answers by another road and is authorized as such (R24).
-	Interaction checkpoint.ID
-	Token       gate.Token
-	By          string
-	Answers     gate.Answers
-}
-
 // Resume gives the answers and goes on with the run until it stops again. Questions without an
 // answer stay open with the tokens they have. Without answers it goes on with what was answered by
 // another road meanwhile, and tries again what could not go on.
@@ -134,6 +128,8 @@ type Answer struct {
 // [gate.ErrBusy], an unknown one and one of another scope or agent [gate.ErrInvalidContinuation].
 // An answer that is refused is a [Problem] of the run, with the question still open. One with a
 // token is recorded when its call goes on: a run that stops before leaves the question open, too.
+// One to a call that has ended since is the problem [gate.ErrAlreadyAnswered], so that the same
+// Resume can be made again.
 func (a *Agent) Resume(ctx context.Context, r Resume) Events {
 	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.resume(ctx, r, tell) })
 }
@@ -150,7 +146,7 @@ func (a *Agent) resume(ctx context.Context, r Resume, tell func(Event)) (*Run, e
 	if err != nil {
 		return nil, fmt.Errorf("resume run %s: %w: %w", r.Run, ErrCheckpoint, err)
 	}
-	answers, err := a.give(ctx, r, known)
+	answers, refused, err := a.give(ctx, r, known)
 	if err != nil {
 		return nil, fmt.Errorf("resume run %s: %w", r.Run, err)
 	}
@@ -164,7 +160,7 @@ func (a *Agent) resume(ctx context.Context, r Resume, tell func(Event)) (*Run, e
 		return nil, fmt.Errorf("resume run %s: %w", r.Run, err)
 	}
 	g := a.going(ctx, run, r.Scope, r.Facilities, tell)
-	g.answers = answers
+	g.answers, g.refused = answers, refused
 	return a.goOn(ctx, g)
 }
 
@@ -175,41 +171,6 @@ func ended(s gate.RunSummary) (*Run, error) {
 		err = fmt.Errorf("resume run %s: %w", s.ID, err)
 	}
 	return run, err
-}
-
-// give records the answers that come by another road, and returns the others by start ID.
-func (a *Agent) give(ctx context.Context, r Resume, known notes) (map[string]Answer, error) {
-	byStart := map[string]Answer{}
-	for _, answer := range r.Answers {
-		start := ""
-		for _, e := range known.Calls {
-			if e.Interaction == answer.Interaction.String() {
-				start = e.Start
-			}
-		}
-		_, twice := byStart[start]
-		switch {
-		case start == "":
-			return nil, fmt.Errorf("answer %s: %w: the run has no such question", answer.Interaction, gate.ErrInvalidContinuation)
-		case twice:
-			return nil, fmt.Errorf("answer %s: %w: it is answered twice", answer.Interaction, gate.ErrInvalidAnswer)
-		case answer.Token != "":
-			byStart[start] = answer
-			continue
-		}
-		s, err := a.face.InspectID(ctx, r.Scope, answer.Interaction)
-		if err != nil {
-			return nil, fmt.Errorf("answer %s: %w", answer.Interaction, err)
-		}
-		request := gate.AnswerRequest{Interaction: answer.Interaction, Answers: answer.Answers, Scope: r.Scope, By: answer.By}
-		if s.Prompt != nil {
-			request.Round = s.Prompt.Round
-		}
-		if err := a.face.Answer(ctx, request); err != nil {
-			return nil, fmt.Errorf("answer %s: %w", answer.Interaction, err)
-		}
-	}
-	return byStart, nil
 }
 
 // Inspect returns where a run stands, its open questions without tokens. Nothing runs.

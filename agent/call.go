@@ -19,6 +19,7 @@ import (
 type reply struct {
 	result json.RawMessage // nil: there is none
 	words  string
+	code   gate.Code // how the call ended that brought words; empty for those that are no end of a call
 }
 
 // call is the one road of every tool call: it becomes a call of the gate, and where that waits, an
@@ -34,7 +35,8 @@ func call(ctx context.Context, name, arguments string) (reply, error) {
 		return reply{}, fmt.Errorf("call tool %q: %w", name, err)
 	}
 	if !again {
-		g.tell(ToolStarted{Origin: e.origin(), Arguments: string(g.face.Masked(name, json.RawMessage(arguments)))})
+		_, shown, _ := g.gate.Shown(name, given(arguments)) // none where they do not fit
+		g.tell(ToolStarted{Origin: e.origin(), Arguments: string(shown)})
 	}
 	text := reply.text
 	if in, _ := ctx.Value(innermostKey{}).(*innermost); in != nil && in.tool == name {
@@ -42,7 +44,7 @@ func call(ctx context.Context, name, arguments string) (reply, error) {
 	}
 	r, err := g.invoke(ctx, e, arguments)
 	if err == nil {
-		g.tell(ToolEnded{Origin: e.origin(), Result: text(r)})
+		g.tell(ToolEnded{Origin: e.origin(), Result: text(r), Code: r.code})
 	}
 	return r, err
 }
@@ -76,22 +78,30 @@ func (g *going) identify(ctx context.Context, name, arguments string) (e envelop
 	}, false, nil
 }
 
+// given are the arguments that a model gave.
+func given(arguments string) json.RawMessage {
+	if arguments == "" { // what models send to a tool without arguments
+		return json.RawMessage("{}")
+	}
+	return json.RawMessage(arguments)
+}
+
 // invoke makes the gate's call.
 func (g *going) invoke(ctx context.Context, e envelope, arguments string) (reply, error) {
 	ctx, cancel := g.callerContext(ctx)
 	defer cancel()
 	c := gate.Call{
-		Tool: e.Tool, Arguments: json.RawMessage(arguments), Scope: g.scope, Session: g.run.ID().String(), StartID: e.Start,
+		Tool: e.Tool, Arguments: given(arguments), Scope: g.scope, Session: g.run.ID().String(), StartID: e.Start,
 		Facilities: g.facilities, Run: g.run, Progress: g.progress(e),
 	}
-	if arguments == "" { // what models send to a tool without arguments
-		c.Arguments = json.RawMessage("{}")
+	if g.cancelled {
+		return g.breakOff(ctx, e, c)
 	}
 	var trouble error
 	if a, ok := g.answer(e.Start); ok {
 		c.Token, c.Answers = a.Token, a.Answers
 		outcome, err := g.face.Invoke(ctx, c)
-		if !stillOpen(err) {
+		if !refused(err) {
 			return g.settle(ctx, e, outcome, err, nil)
 		}
 		// The answer was refused. Whatever is there without it is what the call goes on with.
@@ -101,15 +111,16 @@ func (g *going) invoke(ctx context.Context, e envelope, arguments string) (reply
 	return g.settle(ctx, e, outcome, err, trouble)
 }
 
-// stillOpen reports whether an answer was refused in a way that leaves the call as it was.
-func stillOpen(err error) bool {
+// refused reports whether an answer was refused in a way that tells nothing of the call. One that
+// comes too late is such: the call may have been carried out before, by an attempt that died.
+func refused(err error) bool {
 	var e *gate.Error
 	if !errors.As(err, &e) {
 		return false
 	}
 	return e.StillOpen || slices.Contains([]gate.Code{
 		gate.ErrInvalidAnswer, gate.ErrInvalidContinuation, gate.ErrAnswerConflict, gate.ErrAlreadyAnswered, gate.ErrUnauthorized,
-		gate.ErrTooLarge,
+		gate.ErrTooLarge, gate.ErrExpired,
 	}, e.Code)
 }
 
@@ -146,7 +157,7 @@ func (g *going) settle(ctx context.Context, e envelope, outcome gate.Outcome, er
 		return reply{}, g.wait(ctx, e, err)
 	}
 	g.done(e)
-	return reply{words: words}, nil
+	return reply{words: words, code: failed.Code}, nil
 }
 
 // isEnd reports whether a refusal is the end of the call. One that is made of the call as it comes

@@ -60,8 +60,14 @@ func (a *Agent) cancel(ctx context.Context, s Start, id checkpoint.ID, tell func
 			}
 			r.Answers = append(r.Answers, answer)
 		}
-		if _, err := a.resume(ctx, r, tellRest); err != nil {
+		stopped, err := a.resume(ctx, r, tellRest)
+		if err != nil {
 			return err
+		}
+		for _, p := range stopped.Problems {
+			if errors.Is(p.Err, gate.ErrUnauthorized) { // which is so every time
+				return p.Err
+			}
 		}
 	}
 	return fmt.Errorf("%w: it asks again and again", ErrConversationOpen)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/gate"
 	"github.com/parley-go/parley/interrupt"
 )
 
@@ -41,7 +42,9 @@ type ModelText struct {
 // without starting again.
 type ToolStarted struct {
 	Origin
-	Arguments string // as the model gave them, those that the tool masks replaced (R9)
+	// Arguments are those of the model. Of a tool of the gate they are as a prompt shows them:
+	// canonical, the masked ones replaced (R9); empty where they are no arguments.
+	Arguments string
 }
 
 // ToolProgress: a tool told how far it is (R35).
@@ -61,6 +64,9 @@ type ToolText struct {
 type ToolEnded struct {
 	Origin
 	Result string
+	// Code is how the call ended that brought no result of the tool's: what is told is in the words
+	// of this package then.
+	Code gate.Code
 }
 
 // Asked: a question is open. It comes after the commit that made it durable (R25).

@@ -20,6 +20,7 @@ import (
 // A going is one going of a run, from its start or resume to where it stops. It travels in the
 // context of everything that eino runs.
 type going struct {
+	gate       *gate.Gate
 	face       *gate.Face
 	run        *gate.Run
 	scope      string
@@ -27,8 +28,10 @@ type going struct {
 	noted      notes // with the run, when it was gone on with
 	store      capture
 	begun      []*schema.Message // what Start was given; nil where the run is resumed
+	refused    []Problem         // answers that were refused before it went on
 	caller     context.Context   // ends when the caller's does; eino's own does not
 	tell       func(Event)
+	cancelled  bool // the run is being cancelled: what waits is told, and nothing else happens
 
 	mu      sync.Mutex          // guards what follows
 	answers map[string]Answer   // by start ID
@@ -195,8 +198,15 @@ func (g *going) swallowed() (e envelope, ok bool) {
 func (g *going) notes() notes {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	past := slices.Clone(g.noted.Past)
+	for _, e := range g.noted.Calls {
+		if _, waits := g.calls[e.Start]; !waits && e.Interaction != "" {
+			past = append(past, e.Interaction)
+		}
+	}
 	return notes{
-		V: notesVersion, Streaming: g.noted.Streaming, Turns: maps.Clone(g.turns), Calls: slices.SortedFunc(maps.Values(g.calls), inOrder),
+		V: notesVersion, Conversation: g.noted.Conversation, Streaming: g.noted.Streaming, Turns: maps.Clone(g.turns),
+		Calls: slices.SortedFunc(maps.Values(g.calls), inOrder), Past: past,
 	}
 }
 
@@ -204,7 +214,7 @@ func (g *going) notes() notes {
 func (g *going) problems() []Problem {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var all []Problem
+	all := slices.Clone(g.refused)
 	for _, e := range slices.SortedFunc(maps.Values(g.calls), inOrder) {
 		if err, ok := g.trouble[e.Start]; ok {
 			id, _ := checkpoint.ParseID(e.Interaction) // zero where there is none

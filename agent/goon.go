@@ -24,7 +24,7 @@ const mainCheckpoint = "agent"
 
 func (a *Agent) going(ctx context.Context, run *gate.Run, scope string, can []interrupt.Facility, tell func(Event)) *going {
 	return &going{
-		face: a.face, run: run, scope: scope, facilities: slices.Clone(can), caller: ctx, tell: tell,
+		gate: a.gate, face: a.face, run: run, scope: scope, facilities: slices.Clone(can), caller: ctx, tell: tell,
 		turns: map[string]int{}, latest: map[string][]string{}, unused: map[string]string{},
 		calls: map[string]envelope{}, trouble: map[string]error{}, surfaced: map[string]bool{},
 	}
@@ -85,7 +85,10 @@ func (g *going) input() ([]*schema.Message, error) {
 // conclude records what eino came to. An error comes with the run where it can go on.
 func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 	id := g.run.ID()
-	run := &Run{ID: id, Status: Waiting}
+	if g.cancelled {
+		return g.finishCancelled(ctx)
+	}
+	run := &Run{ID: id, Status: Waiting, Conversation: g.noted.Conversation}
 	wrap := func(err error) error { return fmt.Errorf("run %s: %w", id, err) }
 	if lost, ok := g.swallowed(); ok && e.err == nil {
 		e.err = fmt.Errorf("call tool %q: %w", lost.Tool, ErrSwallowed)
@@ -93,10 +96,11 @@ func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 	switch {
 	case errors.Is(e.err, ErrForeignInterrupt), errors.Is(e.err, ErrAgents), errors.Is(e.err, ErrSwallowed):
 		// It would be there again every time.
-		run.Status, run.Message = Failed, "the agent's tools are not made for people to be asked"
-		if err := g.run.Finish(ctx, gate.RunEnd{Code: gate.ErrFailed, Message: run.Message}); err != nil {
-			return nil, wrap(err)
+		words := "the agent's tools are not made for people to be asked"
+		if err := g.run.Finish(ctx, gate.RunEnd{Code: gate.ErrFailed, Message: words}); err != nil {
+			return run, wrap(err)
 		}
+		run.Status, run.Message = Failed, words
 		return run, wrap(e.err)
 	case e.err != nil: // it is released as its last commit left it
 		if g.caller.Err() == nil {
@@ -104,14 +108,14 @@ func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 		}
 		return run, wrap(e.err)
 	case !e.interrupted:
-		run.Status, run.Message = Finished, e.message
 		result, err := json.Marshal(e.message)
 		if err == nil {
 			err = g.run.Finish(ctx, gate.RunEnd{Result: result})
 		}
 		if err != nil {
-			return nil, wrap(err)
+			return run, wrap(err)
 		}
+		run.Status, run.Message = Finished, e.message
 		return run, nil
 	}
 	noted := g.notes()

@@ -299,6 +299,57 @@ func TestRefusedAnswer(t *testing.T) {
 	wantFinished(t, w.resume(run.ID, to(q, allow)), "[deployed a]")
 }
 
+// R16, R24: an answer by another road that is refused is told in the same way; one that comes when
+// the question has expired does not hold up what follows from that.
+func TestRefusedAnswerByAnotherRoad(t *testing.T) {
+	var effects atomic.Int64
+	now := time.Now()
+	w := open(t, memstore.New(), worldOptions{
+		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
+		gate: gate.Options{Now: func() time.Time { return now }, AuthorizeAnswer: func(_ context.Context, who gate.Answerer) error {
+			if who.By != "ann" {
+				return errors.New("not she")
+			}
+			return nil
+		}},
+	})
+	start := releaseIt
+	start.Conversation = "talk"
+	run, err := w.agent.Start(t.Context(), start).Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := of(t, run, "a")
+	by := func(who, payload string) agent.Answer {
+		answer := to(q, payload)
+		answer.Token, answer.By = "", who
+		return answer
+	}
+	for name, tt := range map[string]struct {
+		answer agent.Answer
+		want   gate.Code
+	}{
+		"an option that there is not": {by("ann", `{"optionId":"maybe"}`), gate.ErrInvalidAnswer},
+		"somebody else":               {by("bob", allow), gate.ErrUnauthorized},
+	} {
+		again := w.resume(run.ID, tt.answer)
+		if len(again.Problems) != 1 || again.Problems[0].Call != "a" || of(t, again, "a").Prompt.Token != q.Prompt.Token {
+			t.Fatalf("%s: have %+v", name, again)
+		}
+		wantCode(t, name, again.Problems[0].Err, tt.want)
+	}
+	start.CancelOpen = true
+	_, err = w.agent.Start(t.Context(), start).Run()
+	wantCode(t, "a new message may not cancel", err, gate.ErrUnauthorized)
+	now = now.Add(time.Hour)
+	if ended := w.resume(run.ID, by("ann", allow)); ended.Status != agent.Finished || !strings.HasPrefix(ended.Message, "[Nobody answered") {
+		t.Errorf("have %+v", ended)
+	}
+	if effects.Load() != 0 {
+		t.Errorf("%d effects", effects.Load())
+	}
+}
+
 // R17: a tool that keeps its question open where it was declined keeps it open in a run, too.
 func TestKeptOpen(t *testing.T) {
 	var effects atomic.Int64
@@ -403,9 +454,15 @@ func TestAsksInRecovery(t *testing.T) {
 			return "", err
 		}, &gate.ToolOptions{Replay: gate.Recover})
 	}
-	first := open(t, store, worldOptions{tools: []*gate.Tool{asks(true), deploy(&effects, nil)}, model: m})
+	asked := make(chan struct{})
+	beside := gate.NewTool("deploy", func(ctx context.Context, in deployInput) (string, error) {
+		defer close(asked)
+		_, err := interrupt.Ask(ctx, interrupt.ToolPermission("deploy", "Deploy "+in.Service))
+		return "", err
+	}, nil)
+	first := open(t, store, worldOptions{tools: []*gate.Tool{asks(true), beside}, model: m})
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { <-died; cancel() }()
+	go func() { <-died; <-asked; cancel() }()
 	run, err := first.agent.Start(ctx, agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
 	if err != nil || len(run.Problems) != 1 {
 		t.Fatalf("have %+v, %v", run, err)

@@ -30,10 +30,10 @@ import (
 )
 
 // The variables that make the test binary a process that runs an agent in a directory and kills
-// itself at one of its commits.
+// itself at one of its steps.
 const (
 	killIn = "AGENT_TEST_KILL_IN"
-	killAt = "AGENT_TEST_KILL_AT" // "3 before": right before its third commit
+	killAt = "AGENT_TEST_KILL_AT" // "3": when it comes to its third step
 )
 
 func TestMain(m *testing.M) {
@@ -47,29 +47,36 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// A dying store kills its process at a commit.
+// A dying process kills itself when it comes to a step: right before and after each commit of its
+// store, what a run keeps of its model's answers among them, where its model is asked, and before
+// and after each effect.
 type dying struct {
 	checkpoint.Store
-	commits atomic.Int64
-	at      int64
-	when    string
+	dir   string
+	steps atomic.Int64
+	at    int64 // 0: it lives
+}
+
+func (d *dying) step() {
+	if d.steps.Add(1) != d.at {
+		return
+	}
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {} // until it is there
 }
 
 func (d *dying) Commit(ctx context.Context, b *checkpoint.Batch) error {
-	n := d.commits.Add(1)
-	if n == d.at && d.when == "before" {
-		die()
-	}
+	d.step()
 	err := d.Store.Commit(ctx, b)
-	if n == d.at && d.when == "after" {
-		die()
-	}
+	d.step()
 	return err
 }
 
-func die() {
-	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	select {} // until it is there
+func (d *dying) effect(line string) error {
+	d.step()
+	err := journal(d.dir, line)
+	d.step()
+	return err
 }
 
 // journal counts effects in a file, which a kill does not undo.
@@ -91,26 +98,26 @@ func play(dir, kill string) error {
 	if err != nil {
 		return err
 	}
-	store := &dying{Store: file}
-	if at, when, ok := strings.Cut(kill, " "); ok {
-		if store.at, err = strconv.ParseInt(at, 10, 64); err != nil {
+	store := &dying{Store: file, dir: dir}
+	if kill != "" {
+		if store.at, err = strconv.ParseInt(kill, 10, 64); err != nil {
 			return err
 		}
-		store.when = when
 	}
 	ask := gate.NewTool("deploy", func(ctx context.Context, in deployInput) (string, error) {
 		if _, err := interrupt.Ask(ctx, interrupt.ToolPermission("deploy", "Deploy "+in.Service)); err != nil {
 			return "", err
 		}
-		return "deployed " + in.Service, journal(dir, in.Service)
+		return "deployed " + in.Service, store.effect(in.Service)
 	}, &gate.ToolOptions{KeepResult: true})
 	look := gate.NewTool("status", func(context.Context, struct{}) (string, error) {
-		return "green", journal(dir, "status")
+		return "green", store.effect("status")
 	}, &gate.ToolOptions{KeepResult: true, Replay: gate.Repeatable})
 	notify := gate.NewTool("notify", func(context.Context, struct{}) (string, error) {
-		return "notified", journal(dir, "notify")
+		return "notified", store.effect("notify")
 	}, &gate.ToolOptions{KeepResult: true})
 	m := scripted.Func(func(input []*schema.Message) (*schema.Message, error) {
+		store.step()
 		// As a model does, it makes other ids for the same calls each time it is asked.
 		fresh := strconv.Itoa(os.Getpid()) + "-"
 		switch r := results(input); strings.Count(r, "[") {
@@ -159,33 +166,30 @@ func startOrResume(ctx context.Context, a *agent.Agent) (*agent.Run, error) {
 	return a.Start(ctx, agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("release it")}, Facilities: everything}).Run()
 }
 
-// R25, R27: killed right before or right after any of its commits, a run goes on in the next
-// process and ends; no tool has its effect twice, and one whose effect may be missing is told to the
-// model.
-func TestKilledAtEveryCommit(t *testing.T) {
+// R25, R27: killed between any two of its steps, a run goes on in the next process and ends; no tool
+// has its effect twice, and one whose effect may be missing is told to the model.
+func TestKilledAtEveryStep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many processes")
 	}
 	for n := 1; ; n++ {
-		for _, when := range []string{"before", "after"} {
-			kill := fmt.Sprintf("%d %s", n, when)
-			dir := t.TempDir()
-			err := child(dir, kill)
-			if err == nil { // it has fewer commits
-				if n < 10 {
-					t.Fatalf("the run made only %d commits", n-1)
-				}
-				return
+		kill := strconv.Itoa(n)
+		dir := t.TempDir()
+		err := child(dir, kill)
+		if err == nil { // it has fewer steps
+			if n < 40 {
+				t.Fatalf("the run made only %d steps", n-1)
 			}
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-				t.Fatalf("%s: %v", kill, err)
-			}
-			if err := child(dir, ""); err != nil {
-				t.Fatalf("after being killed %s: %v", kill, err)
-			}
-			checkKilled(t, kill, dir)
+			return
 		}
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+			t.Fatalf("%s: %v", kill, err)
+		}
+		if err := child(dir, ""); err != nil {
+			t.Fatalf("after being killed at step %s: %v", kill, err)
+		}
+		checkKilled(t, kill, dir)
 	}
 }
 

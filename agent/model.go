@@ -112,6 +112,9 @@ func (t turn) tell(answer *schema.Message) {
 // takeTurn names the turn, and returns what is kept of it. With neither that nor an error the model
 // is to be asked.
 func (g *going) takeTurn(ctx context.Context) (turn, *schema.Message, error) {
+	if g.cancelled {
+		return turn{}, nil, errCancelled
+	}
 	at := g.placeOf(ctx)
 	t := turn{going: g, place: at, n: g.turnsOf(at.path) + 1}
 	// Which messages lead to it is no part of the name: what a tool was told to have come to can be

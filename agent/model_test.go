@@ -3,18 +3,23 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/parley-go/parley/agent"
 	"github.com/parley-go/parley/checkpoint/memstore"
 	"github.com/parley-go/parley/gate"
 	"github.com/parley-go/parley/internal/scripted"
+	"github.com/parley-go/parley/interrupt"
 )
 
 // An answer that calls a tool that there is not stops the run before anything runs, and is not kept:
@@ -144,5 +149,52 @@ func TestAnswersBeyondACommitAreKept(t *testing.T) {
 	wantFinished(t, w.resume(run.ID), "[green][notified]")
 	if effects.Load() != 1 {
 		t.Errorf("%d effects", effects.Load())
+	}
+}
+
+// R27, R30: an answer that comes again after its deadline does not hide that it was carried out: the
+// model is not told that nothing was.
+func TestAnswerAgainAfterItsDeadline(t *testing.T) {
+	now := time.Now()
+	before := &disk{memory: memstore.New()}
+	first := before.open()
+	m := after(scripted.Do(call("a", "deploy", struct{}{})))
+	effects := 0
+	asks := gate.NewTool("deploy", func(ctx context.Context, _ struct{}) (string, error) {
+		if _, err := interrupt.Ask(ctx, interrupt.ToolPermission("deploy", "Deploy")); err != nil {
+			return "", err
+		}
+		effects++
+		before.mu.Lock()
+		defer before.mu.Unlock()
+		first.kill()
+		return "deployed", nil
+	}, nil)
+	clock := gate.Options{Now: func() time.Time { return now }}
+	g, err := gate.Open(t.Context(), first, &gate.Options{
+		Tools: []*gate.Tool{asks}, Keys: [][]byte{testKey}, Now: clock.Now, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := chat("release", agent.Model(m), compose.ToolsNodeConfig{Tools: []tool.BaseTool{agent.Tool(asks)}})
+	a, err := agent.New(t.Context(), g, build, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := a.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	yes := to(of(t, run, "a"), allow)
+	if _, err := a.Resume(t.Context(), agent.Resume{Scope: "ann", Run: run.ID, Answers: []agent.Answer{yes}, Facilities: everything}).Run(); err == nil {
+		t.Fatal("a process that is dead went on")
+	}
+	_ = g.Close(t.Context()) // it is dead
+
+	now = now.Add(11 * time.Minute)
+	w := open(t, before.crashed(t, rand.New(rand.NewPCG(1, 1)), false).open(), worldOptions{tools: []*gate.Tool{asks}, model: m, gate: clock})
+	if run = w.resume(run.ID, yes); run.Status != agent.Finished || !strings.HasPrefix(run.Message, "[It is not known") || effects != 1 {
+		t.Errorf("%d effects, have %+v", effects, run)
 	}
 }

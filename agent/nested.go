@@ -67,7 +67,7 @@ func (t *agentTool) InvokableRun(ctx context.Context, arguments string, _ ...too
 	request, err := requestOf(arguments)
 	if err != nil { // the model's mistake: it is told, as with every tool
 		words, _ := told(&gate.Error{Code: gate.ErrInvalidArguments, Message: err.Error()})
-		g.tell(ToolEnded{Origin: e.origin(), Result: words})
+		g.tell(ToolEnded{Origin: e.origin(), Result: words, Code: gate.ErrInvalidArguments})
 		return words, nil
 	}
 	e.Nested = true

@@ -24,10 +24,12 @@ const (
 
 // A Run is what there is to know of a run of an agent. It is the receiver's own copy.
 type Run struct {
-	ID      checkpoint.ID
-	Status  Status
-	Created time.Time
-	Updated time.Time
+	ID     checkpoint.ID
+	Status Status
+	// Conversation is that of [Start.Conversation].
+	Conversation string
+	Created      time.Time
+	Updated      time.Time
 	// Questions are open. Only Start and Resume return them with their tokens.
 	Questions []Question
 	// Problems are why calls wait that wait for no person.
@@ -52,10 +54,15 @@ type Problem struct {
 
 // notes are what the record of a run keeps beside the checkpoint.
 type notes struct {
-	V         int            `json:"v"`
+	V int `json:"v"`
+	// Conversation is that of [Start.Conversation], for lists.
+	Conversation string `json:"conversation,omitempty"`
+
 	Streaming bool           `json:"streaming,omitempty"`
 	Turns     map[string]int `json:"turns,omitempty"`
 	Calls     []envelope     `json:"calls,omitempty"` // that wait
+	// Past are the interactions of calls that waited for a person and have ended since.
+	Past []string `json:"past,omitempty"`
 }
 
 const notesVersion = 1
@@ -84,6 +91,9 @@ func readNotes(data json.RawMessage) (notes, error) {
 // ofSummary is the run as it is recorded. A result that is none of an agent's is the error.
 func ofSummary(s gate.RunSummary) (*Run, error) {
 	r := &Run{ID: s.ID, Status: Waiting, Created: s.Created, Updated: s.Updated}
+	if known, err := readNotes(s.Notes); err == nil {
+		r.Conversation = known.Conversation
+	}
 	switch {
 	case s.Status == checkpoint.RunEnded && s.Code == "":
 		r.Status = Finished

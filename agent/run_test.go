@@ -94,6 +94,36 @@ func TestParallelQuestions(t *testing.T) {
 	}
 }
 
+// R25, R26: who was not told what came of an answer gives it again, and is told where the run stands:
+// the other question with its token. The call that was answered does not run again, and the answer
+// to an interaction that is none of the run's is still refused.
+func TestSameAnswersAgain(t *testing.T) {
+	var effects atomic.Int64
+	store := memstore.New()
+	process := func() *world {
+		return open(t, store, worldOptions{
+			tools: []*gate.Tool{deploy(&effects, nil)},
+			model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("b", "deploy", deployInput{"b"}))),
+		})
+	}
+	run := process().start()
+	yes, b := to(of(t, run, "a"), allow), of(t, run, "b")
+	wantWaiting(t, process().resume(run.ID, yes), "b")
+	byID := yes
+	byID.Token, byID.By = "", "ann herself"
+	for name, again := range map[string]agent.Answer{"the same": yes, "without its token": byID, "another one": to(of(t, run, "a"), reject)} {
+		have := process().resume(run.ID, again)
+		if len(have.Problems) != 1 || have.Problems[0].Interaction != again.Interaction || of(t, have, "b").Prompt.Token != b.Prompt.Token {
+			t.Fatalf("%s: have %+v", name, have)
+		}
+		wantCode(t, name, have.Problems[0].Err, gate.ErrAlreadyAnswered)
+	}
+	wantFinished(t, process().resume(run.ID, yes, to(b, allow)), "[deployed a][deployed b]")
+	if effects.Load() != 2 {
+		t.Errorf("%d effects", effects.Load())
+	}
+}
+
 // R2, R17: a person's no is told to the model, and which of them it was.
 func TestNoIsTold(t *testing.T) {
 	var effects atomic.Int64

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -175,14 +176,24 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-// measure times b.N operations from that many goroutines, in time, processor time and memory.
+// measure times b.N operations from that many goroutines: the time by operation, processor time,
+// memory, and the time in which half and 99 of 100 operations were done.
 func measure(b *testing.B, goroutines int, operation func(i int64) error) {
 	b.ReportAllocs()
+	times := make([]time.Duration, b.N)
 	used := processorTime()
 	b.ResetTimer()
-	together(b, goroutines, operation)
+	together(b, goroutines, func(i int64) error {
+		began := time.Now()
+		err := operation(i)
+		times[i] = time.Since(began)
+		return err
+	})
 	b.StopTimer()
 	b.ReportMetric(float64(processorTime()-used)/float64(b.N), "cpu-ns/op")
+	slices.Sort(times)
+	b.ReportMetric(float64(times[len(times)/2].Nanoseconds())/1e6, "p50-ms")
+	b.ReportMetric(float64(times[len(times)*99/100].Nanoseconds())/1e6, "p99-ms")
 }
 
 // together does b.N operations from that many goroutines.

@@ -45,7 +45,7 @@ func bridgeFor(b *testing.B, g *gate.Gate) *mcpbridge.Bridge {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { bridge.Close(context.Background()) })
-	if err := mcpbridge.AddTool(bridge, gate.NewTool("deploy", deploy, nil), nil); err != nil {
+	if err := bridge.AddTool(g.Tool("deploy"), nil); err != nil {
 		b.Fatal(err)
 	}
 	mcp.AddTool(server, &mcp.Tool{Name: "plain"}, func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {

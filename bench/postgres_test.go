@@ -13,19 +13,22 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/checkpoint/memstore"
 	"github.com/parley-go/parley/checkpoint/pgstore"
 	"github.com/parley-go/parley/internal/pgtest"
 )
 
-// BenchmarkInteraction on PostgreSQL, beside two floors on the same server: the insert and the
-// update of the same bytes with the same indexes, and nothing else, each in a transaction of its own
-// (store=bare), the same pipelined over eight connections, so that no transaction waits for the answer
-// to the one before (store=pipelined), and those of all callers in one transaction while the one
-// before is on its way (store=grouped). They have no audit trail, no sums, no finish mark and no fence. The tests' server
-// is used, or the one that PARLEY_TEST_POSTGRES names.
+// BenchmarkInteraction on every store in one run, and on PostgreSQL beside its floors on the same
+// server: the insert and the update of the same bytes with the same indexes, and nothing else. Each is
+// in a transaction of its own (store=bare), the same pipelined over eight connections, so that none
+// waits for the answer to the one before (store=pipelined), and those of all callers in one
+// transaction while the one before is on its way (store=grouped). They have no audit trail, no sums, no
+// finish mark and no fence. The tests' server is used, or the one that PARLEY_TEST_POSTGRES names.
 func BenchmarkPostgres(b *testing.B) {
 	url := pgtest.URL(b)
 	for _, n := range []int{1, 8, 64} {
+		b.Run(fmt.Sprintf("store=mem/callers=%d", n), func(b *testing.B) { interactions(b, openGate(b, memstore.New()), "deploy", n) })
+		b.Run(fmt.Sprintf("store=bolt/callers=%d", n), func(b *testing.B) { interactions(b, openGate(b, openBolt(b)), "deploy", n) })
 		b.Run(fmt.Sprintf("store=postgres/callers=%d", n), func(b *testing.B) {
 			interactions(b, openGate(b, openPostgres(b, url)), "deploy", n)
 		})

@@ -17,21 +17,15 @@ import (
 type between struct {
 	checkpoint.Store
 
-	mu     sync.Mutex
-	after  func() // the first look
-	before func() // the second one
+	mu    sync.Mutex
+	after func() // the first look
 }
 
 func (b *between) Load(ctx context.Context, id checkpoint.ID) (checkpoint.Record, error) {
 	b.mu.Lock()
-	after, before := b.after, b.before
-	if b.after = nil; after == nil {
-		b.before = nil
-	}
+	after := b.after
+	b.after = nil
 	b.mu.Unlock()
-	if after == nil && before != nil {
-		before()
-	}
 	record, err := b.Store.Load(ctx, id)
 	if after != nil {
 		after()
@@ -39,15 +33,14 @@ func (b *between) Load(ctx context.Context, id checkpoint.ID) (checkpoint.Record
 	return record, err
 }
 
-func (b *between) set(after, before func()) {
+func (b *between) set(after func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.after, b.before = after, before
+	b.after = after
 }
 
-// R23, R24: what a request saw before it had the claim within the process is looked at again under
-// it, and that is what counts.
-func TestSecondLook(t *testing.T) {
+// R23, R24: what changes after a request read its record, by whomever, is what counts.
+func TestChangedSinceItWasRead(t *testing.T) {
 	for name, test := range map[string]struct {
 		meanwhile func(g *gate.Gate, clock *clock, c gate.Call, p *gate.Prompt) error
 		want      gate.Code
@@ -82,7 +75,7 @@ func TestSecondLook(t *testing.T) {
 			c.StartID = "work"
 			p := mustAsk(t, g, c)
 			var err error
-			store.set(func() {}, func() { err = test.meanwhile(other, clock, c, p) })
+			store.set(func() { err = test.meanwhile(other, clock, c, p) })
 			mustFail(t, g, with(c, p, allow), test.want)
 			if err != nil {
 				t.Errorf("meanwhile: %v", err)
@@ -101,9 +94,31 @@ func TestRunEndsUnderTheLook(t *testing.T) {
 	answer := with(c, mustAsk(t, g, c), `{"selectionIdx":0}`)
 	done := invoke(g, answer)
 	<-s.entered
-	store.set(func() { close(s.leave); <-done }, nil)
+	store.set(func() { close(s.leave); <-done })
 	mustFinish(t, g, answer, `"done"`)
 	s.runs.want(t, 1)
+}
+
+// R23: a request that read its record before another one within the process went through with it is
+// not authorized on what it read.
+func TestAuthorizedOnce(t *testing.T) {
+	var effects counter
+	authorized := 0
+	store := &between{Store: newMem()}
+	g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, &gate.ToolOptions{
+		Authorize: func(_ context.Context, e gate.Execution) error {
+			authorized += e.Round
+			return nil
+		},
+	})}})
+	c := call("deploy", `{"service":"api"}`)
+	answer := with(c, mustAsk(t, g, c), allow)
+	store.set(func() { mustFinish(t, g, answer, `"deployed api"`) })
+	mustFail(t, g, answer, gate.ErrAlreadyCompleted)
+	if authorized != 1 {
+		t.Errorf("authorized %d times, want 1", authorized)
+	}
+	effects.want(t, 1)
 }
 
 // R23, C1: while an attempt runs again, in recovery or because it is repeatable, the same answer is

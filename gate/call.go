@@ -31,6 +31,12 @@ type Call struct {
 	// Progress takes what the tool's handler tells of how far it is; nil: nobody listens.
 	Progress *Progress `json:"-"`
 
+	// Over is closed when the caller wants no more of it: the handler's context is cancelled then,
+	// or from the beginning, and what the request records is recorded all the same. A context that
+	// has ended breaks the request itself off, so that a person who broke off could not be
+	// recorded. Nil: never.
+	Over <-chan struct{} `json:"-"`
+
 	// Run is the run of the host in which the call is made; nil: none. A prompt of such a call is
 	// held until the run's commit (see [Outcome.Held]).
 	Run *Run `json:"-"`

@@ -11,8 +11,54 @@ import (
 // earlier busy, and cover the authorization of an execution; nothing depends on them for safety
 // between gates.
 type claims struct {
-	mu   sync.Mutex
-	held map[checkpoint.ID]bool
+	mu    sync.Mutex
+	held  map[checkpoint.ID]bool
+	views map[checkpoint.ID]map[*view]bool
+}
+
+// A view is what somebody is about to read of an interaction and may claim then. It is stale where
+// another claim within the process ended since.
+type view struct {
+	claims *claims
+	id     checkpoint.ID
+	stale  bool
+}
+
+// look begins a view, which its owner ends.
+func (c *claims) look(id checkpoint.ID) *view {
+	v := &view{claims: c, id: id}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.views == nil {
+		c.views = map[checkpoint.ID]map[*view]bool{}
+	}
+	if c.views[id] == nil {
+		c.views[id] = map[*view]bool{}
+	}
+	c.views[id][v] = true
+	return v
+}
+
+// fresh reports whether what was read is what the last claim within the process left. No view is
+// never fresh.
+func (v *view) fresh() bool {
+	if v == nil {
+		return false
+	}
+	v.claims.mu.Lock()
+	defer v.claims.mu.Unlock()
+	return !v.stale
+}
+
+func (v *view) end() {
+	if v == nil {
+		return
+	}
+	v.claims.mu.Lock()
+	defer v.claims.mu.Unlock()
+	if delete(v.claims.views[v.id], v); len(v.claims.views[v.id]) == 0 {
+		delete(v.claims.views, v.id)
+	}
 }
 
 // hold claims the interaction within the process. Where somebody has it, ok is false.
@@ -30,6 +76,9 @@ func (c *claims) hold(id checkpoint.ID) (release func(), ok bool) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.held, id)
+		for v := range c.views[id] {
+			v.stale = true
+		}
 	}), true
 }
 

@@ -102,6 +102,9 @@ func (g *Gate) join(ctx context.Context) error {
 	return nil
 }
 
+// Tool returns the tool of that name; nil: there is none.
+func (g *Gate) Tool(name string) *Tool { return g.tools[name] }
+
 // SetKeys replaces the key ring. Tokens of a key that is no longer there are invalid at once.
 func (g *Gate) SetKeys(keys [][]byte) error {
 	r, err := newRing(keys)

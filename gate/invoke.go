@@ -61,6 +61,7 @@ func restarting(request func() error) error {
 
 // serve makes the checks from 4 on.
 func (r *request) serve(ctx context.Context) (Outcome, error) {
+	defer func() { r.view.end() }()
 	in, round, err := r.locate(ctx)
 	if err != nil {
 		return Outcome{}, err
@@ -80,7 +81,11 @@ func (r *request) serve(ctx context.Context) (Outcome, error) {
 		return Outcome{}, busy(in.ID)
 	}
 	defer r.after(release)
-	// Now that nobody else in the process is at it: is it still what was decided on?
+	// Now that nobody else in the process is at it: is it still what was decided on? What another
+	// process does is found out by the commit.
+	if r.view.fresh() {
+		return r.perform(ctx, in, m)
+	}
 	record, err := r.gate.store.Load(ctx, in.ID)
 	switch {
 	case errors.Is(err, checkpoint.ErrNotFound), err == nil && record.Revision != in.Revision:

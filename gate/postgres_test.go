@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -70,7 +71,8 @@ func fewer(t *testing.T, checks string) {
 	t.Cleanup(func() { _ = f.Value.Set(was) }) // it was a number before
 }
 
-// R24: an answer that is given at one replica continues the handler that waits at another, at once.
+// R24: an answer that is given at one replica continues the handler that waits at another, within a
+// tenth of a second.
 func TestWaitOnPostgres(t *testing.T) {
 	url := pgtest.URL(t)
 	schema := newSchema(t, url)
@@ -78,6 +80,7 @@ func TestWaitOnPostgres(t *testing.T) {
 	tools := []*gate.Tool{deploy(&effects, nil)}
 	waits := open(t, openPostgres(t, url, schema), gate.Options{Tools: tools, PollInterval: time.Hour})
 	other := open(t, openPostgres(t, url, schema), gate.Options{Tools: tools})
+	var took []time.Duration
 	for range 5 {
 		c := call("deploy", `{"service":"api"}`)
 		p := mustAsk(t, waits, c)
@@ -99,10 +102,14 @@ func TestWaitOnPostgres(t *testing.T) {
 			if e.err != nil || string(e.outcome.Result) != `"deployed api"` {
 				t.Fatalf("%+v, %v", e.outcome, e.err)
 			}
-			t.Logf("answered and carried out after %v", e.at.Sub(began))
+			took = append(took, e.at.Sub(began))
 		case <-time.After(30 * time.Second):
 			t.Fatal("the answer woke nobody")
 		}
 	}
 	effects.want(t, 5)
+	t.Logf("answered and carried out after %v", took)
+	if best := slices.Min(took); best > 100*time.Millisecond { // the others may have met a machine that does other work
+		t.Errorf("the best took %v", best)
+	}
 }

@@ -251,11 +251,19 @@ func (g *Gate) prompt(in *checkpoint.Interaction, tool *Tool) *Prompt {
 	return p
 }
 
-// Masked returns arguments of a tool as a person may see them (R9): those that [ToolOptions.Mask]
-// names are replaced. All of it is where the gate does not have the tool, or where the tool masks
-// arguments and these are no JSON object.
-func (f *Face) Masked(tool string, arguments json.RawMessage) json.RawMessage {
-	return masking(arguments, f.gate.tools[tool])
+// Shown returns how a prompt of the tool shows a call with these arguments: the tool's title, and
+// the arguments in canonical form, the masked ones replaced. It is for a face that shows calls
+// before they ask. Nothing runs. The error is ErrUnknownTool or ErrInvalidArguments.
+func (g *Gate) Shown(tool string, arguments json.RawMessage) (title string, shown json.RawMessage, err error) {
+	t := g.tools[tool]
+	if t == nil {
+		return "", nil, fail(ErrUnknownTool, "there is no tool %.64q", tool)
+	}
+	canonical, err := canon.JSON(arguments, &canon.Limits{Bytes: g.opts.Limits.Arguments, Depth: g.opts.Limits.Depth})
+	if err != nil {
+		return "", nil, fail(ErrInvalidArguments, "tool %q: %v", tool, err)
+	}
+	return t.opts.Title, mask(canonical, t.opts.Mask), nil
 }
 
 // masking are the arguments as a person may see them. Where the tool is not known, nor is which of

@@ -26,9 +26,11 @@ type request struct {
 	// held is set where the request's prompt waits for the commit of its run.
 	held *heldCall
 
+	view  *view  // of what it is served by; nil: it was not known before it was read
+	owner string // of its claims
+
 	// room is what the request has reserved, from when a handler is to run; reports takes the
 	// progress of its latest run.
-	owner   string // of its claims
 	room    *reservation
 	reports *reports
 }
@@ -173,6 +175,7 @@ func (r *request) byToken(ctx context.Context) (*checkpoint.Interaction, int, er
 	if !ok {
 		return nil, 0, r.invalid(ctx, "the token is malformed, forged, of another ledger, or of a key that left the ring", checkpoint.ID{})
 	}
+	r.view = g.claims.look(name.id)
 	in, err := g.load(ctx, name.id)
 	if errors.Is(err, checkpoint.ErrNotFound) {
 		return nil, 0, r.invalid(ctx, "there is no such interaction", name.id)

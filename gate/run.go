@@ -57,6 +57,7 @@ func (r *request) handle(ctx context.Context, in *checkpoint.Interaction, recove
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer r.gate.member.guard(r.owner, cancel)() // H8
+	defer whenOver(r.call.Over, cancel)()
 	steps := &steps{request: r, lose: cancel, recovery: recovery, in: in}
 	run := r.resume(in, recovery)
 	run.Steps = steps
@@ -73,6 +74,32 @@ func (r *request) handle(ctx context.Context, in *checkpoint.Interaction, recove
 	reports.close()
 	a.in, a.trouble = steps.end()
 	return a
+}
+
+// whenOver cancels where the caller wants no more: at once, where that is so already, so that no
+// handler begins with a context that is about to end.
+func whenOver(over <-chan struct{}, cancel context.CancelFunc) (stop func()) {
+	if over == nil {
+		return func() {}
+	}
+	select {
+	case <-over:
+		cancel()
+	default:
+	}
+	ended, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		select {
+		case <-over:
+			cancel()
+		case <-ended:
+		}
+	}()
+	return func() {
+		close(ended)
+		<-gone
+	}
 }
 
 // resume is what the handler can read of the record: every answer, and the state of the round that

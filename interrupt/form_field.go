@@ -139,7 +139,7 @@ func (f *formField) set(kw member) (err error) {
 	case "format":
 		f.Format, err = kw.text()
 		if err == nil && !slices.Contains([]string{"email", "uri", "date", "date-time"}, f.Format) {
-			err = kw.refuse("must be email, uri, date or date-time")
+			err = kw.refuse("must be email, uri, date or date-time; for what is secret use a URL")
 		}
 	case "minLength":
 		f.MinLength, err = kw.count()

@@ -123,9 +123,7 @@ func TestNumbersAreExact(t *testing.T) {
 	}
 	// In an older session the answer is a response of its own.
 	old := dialRaw(t, s, true)
-	old.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},` +
-		`"clientInfo":{"name":"c","version":"1"}}}`)
-	old.read()
+	old.initialize(legacy)
 	old.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"form","arguments":{}}}`)
 	old.read()
 	old.send(`{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":` + numbers + `}}`)
@@ -176,6 +174,10 @@ func TestSecretsAreNotAskedFor(t *testing.T) {
 			}
 		}
 	}
+	r := dialRaw(t, memSite(t, nil, form(`{"type":"object","properties":{"x":{"type":"string","format":"password"}}}`)), true).round("form", `{}`, "")
+	if !strings.Contains(string(r.Result.StructuredContent), `"invalid_question"`) || !strings.Contains(string(r.Result.StructuredContent), "use a URL") {
+		t.Errorf("a format for passwords: %s", r.Result.StructuredContent)
+	}
 }
 
 // R18: a prompt with several questions is answered whole. One that was answered alone is asked
@@ -212,6 +214,27 @@ func TestAnsweredWhole(t *testing.T) {
 		choice: accept(`{"choice":"0"}`), why: accept(`{"why":"because"}`), "extra": accept(`{}`),
 	}))
 	wantText(t, done, `a {"why":"because"}`)
+}
+
+// R34: answers that are too large are asked again, as others that do not fit. Arguments that are end
+// the call.
+func TestTooLarge(t *testing.T) {
+	const schema = `{"type":"object","properties":{"s":{"type":"string"}}}`
+	large := `{"s":"` + strings.Repeat("x", 300<<10) + `"}`
+	for _, version := range protocols {
+		s := memSite(t, nil, form(schema))
+		p := answering("accept:"+large, `accept:{"s":"y"}`)
+		cs := connect(t, s, version, p)
+		wantText(t, call(t, cs, "form", `{}`), `{"s":"y"}`)
+		if m := p.messages(); len(m) != 2 || !strings.HasPrefix(m[1], "Not accepted: answers have ") {
+			t.Errorf("messages %.200q", m)
+		}
+		wantEnding(t, call(t, cs, "form", `{"s":"`+strings.Repeat("x", 2<<20)+`"}`), gate.ErrTooLarge)
+		p = answering("accept:"+large, "accept:"+large, "accept:"+large)
+		if version != modern { // there the client gives up
+			wantEnding(t, call(t, connect(t, s, version, p), "form", `{}`), gate.ErrTooLarge)
+		}
+	}
 }
 
 // Keys are unique over an interaction, also where the same is asked twice; a client that sends the

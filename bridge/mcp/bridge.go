@@ -17,6 +17,7 @@ import (
 // rounds.
 type Bridge struct {
 	server *mcp.Server
+	gate   *gate.Gate
 	opts   Options
 	faces  map[wire]*gate.Face
 	// text is the name in _meta under which the bridge's transport hands on what a client wrote, as
@@ -33,7 +34,7 @@ type Bridge struct {
 }
 
 // New makes a bridge from the gate to the server. It adds a middleware to the server, and nothing
-// else: tools come with [AddTool]. Gate and server stay the caller's.
+// else: tools come with [Bridge.AddTool]. Gate and server stay the caller's.
 func New(server *mcp.Server, g *gate.Gate, opts *Options) (*Bridge, error) {
 	if server == nil || g == nil {
 		return nil, errors.New("make bridge: server and gate must not be nil")
@@ -42,7 +43,7 @@ func New(server *mcp.Server, g *gate.Gate, opts *Options) (*Bridge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make bridge: %w", err)
 	}
-	b := &Bridge{server: server, opts: o, faces: map[wire]*gate.Face{}, text: "parley/" + rand.Text(), tools: map[string]bool{}}
+	b := &Bridge{server: server, gate: g, opts: o, faces: map[wire]*gate.Face{}, text: "parley/" + rand.Text(), tools: map[string]bool{}}
 	for _, w := range wires {
 		fits := func(p *gate.Prompt) error { return b.fits(w, p) }
 		face, err := g.NewFace(o.Name, &gate.FaceOptions{MaxPrompts: w.maxPrompts(o), Fits: fits})

@@ -150,7 +150,7 @@ func TestToolAnsweredElsewhere(t *testing.T) {
 	tool := deploy(&effects, &gate.ToolOptions{Guidance: "ask the release manager"})
 	g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}})
 	s := newSite(t, g, &mcpbridge.Options{OutOfBand: true})
-	if err := mcpbridge.AddTool(s.bridge, tool, &mcpbridge.ToolOptions{AnswerElsewhere: true}); err != nil {
+	if err := s.bridge.AddTool(tool, &mcpbridge.ToolOptions{AnswerElsewhere: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, version := range protocols {
@@ -162,7 +162,7 @@ func TestToolAnsweredElsewhere(t *testing.T) {
 		p.want(t, 0)
 	}
 	effects.want(t, 0)
-	if err := mcpbridge.AddTool(newSite(t, g, nil).bridge, tool, &mcpbridge.ToolOptions{AnswerElsewhere: true}); err == nil {
+	if err := newSite(t, g, nil).bridge.AddTool(tool, &mcpbridge.ToolOptions{AnswerElsewhere: true}); err == nil {
 		t.Error("a bridge without an inbox takes it")
 	}
 }

@@ -1,12 +1,13 @@
 package mcpbridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -34,8 +35,7 @@ import (
 type ClientHandler struct {
 	name    string
 	session *mcp.ClientSession
-	waiting waiting
-	calls   sync.WaitGroup
+	talks   conversations
 }
 
 // ClientHandlerOptions are the options of a client handler. Nil works, and the zero field is the
@@ -56,11 +56,12 @@ const defaultWait = 10 * time.Minute
 // questions are for, so calls take turns there, and while one waits for a person the others fail
 // as busy.
 func NewClientHandler(name string, session *mcp.ClientSession, opts *ClientHandlerOptions) *ClientHandler {
-	h := &ClientHandler{name: name, session: session, waiting: waiting{limit: defaultWait}}
-	if opts != nil && opts.Wait > 0 {
-		h.waiting.limit = opts.Wait
+	var o ClientHandlerOptions
+	if opts != nil {
+		o = *opts
 	}
-	return h
+	wait := cmp.Or(max(o.Wait, 0), defaultWait)
+	return &ClientHandler{name: name, session: session, talks: conversations{limit: wait, waiting: map[string]*conversation{}}}
 }
 
 // NewClient returns a client that is asked through a ClientHandler. It declares that it can show
@@ -92,9 +93,9 @@ func NewClient(impl *mcp.Implementation, opts *mcp.ClientOptions) *mcp.Client {
 // is left. Close the gate before it, whose handlers may be in one. To close the session alone waits
 // for the person, too.
 func (h *ClientHandler) Close() error {
-	h.waiting.close()
+	h.talks.close()
 	err := h.session.Close()
-	h.calls.Wait()
+	h.talks.running.Wait()
 	return err
 }
 
@@ -106,8 +107,9 @@ func (h *ClientHandler) Close() error {
 //
 // A decline and a cancel are answers to the server, which decides what becomes of the call; where
 // it wants a page visited before it is called at all (−32042) they are the error. The requestState
-// of a server is kept with the step. A result or a set of questions that is larger than
-// gate.Limits.Result cannot be kept: [interrupt.ErrInvalidStep].
+// of a server is kept with the step. A result that is larger than gate.Limits.Result is not kept:
+// a handler that asks something after it finds [interrupt.ErrOutcomeUnknown] when it runs again. A
+// set of questions of that size is [interrupt.ErrInvalidStep].
 func (h *ClientHandler) CallTool(ctx context.Context, key string, params *mcp.CallToolParams) (*mcp.CallToolResult, error) {
 	next := *params
 	next.InputResponses, next.RequestState = nil, ""
@@ -115,16 +117,26 @@ func (h *ClientHandler) CallTool(ctx context.Context, key string, params *mcp.Ca
 	for round := 1; ; round++ {
 		step := fmt.Sprintf("mcp/%s/%d", key, round)
 		call := said.Call
+		var heard reply
 		var err error
-		said, err = interrupt.Once(ctx, step, func(ctx context.Context, id string) (reply, error) {
+		said, err = interrupt.Once(ctx, step, func(ctx context.Context, id string) (_ reply, err error) {
 			if call != "" {
-				return h.goOn(ctx, id, call, next.InputResponses)
+				heard, err = h.goOn(ctx, id, call, next.InputResponses)
+			} else {
+				heard, err = h.begin(ctx, id, &next)
 			}
-			return h.begin(ctx, id, &next)
+			heard.V = replyVersion
+			return heard, err
 		}, nil)
+		if errors.Is(err, interrupt.ErrInvalidStep) && heard.Result != nil { // it is too large to be kept
+			said, err = heard, nil
+		}
 		switch {
 		case err != nil:
+			h.talks.drop(heard.Call)
 			return nil, err
+		case said.V != replyVersion:
+			return nil, fmt.Errorf("read the reply of %s: version %d, want %d", h.name, said.V, replyVersion)
 		case said.Failed != "":
 			return nil, &interrupt.Failure{Text: h.name + " " + said.Failed}
 		case said.Asked == nil:
@@ -135,6 +147,9 @@ func (h *ClientHandler) CallTool(ctx context.Context, key string, params *mcp.Ca
 			return result, nil
 		}
 		answers, err := h.ask(ctx, step, said.Asked)
+		if answers == nil && !willBeAsked(ctx, err) {
+			h.talks.drop(said.Call)
+		}
 		if answers == nil || err != nil && said.First {
 			return nil, err
 		}
@@ -146,7 +161,9 @@ func (h *ClientHandler) CallTool(ctx context.Context, key string, params *mcp.Ca
 }
 
 // A reply is what is recorded of a round: the call's result, that it failed, or what was asked.
+// testdata/replies has one of each in every version.
 type reply struct {
+	V      int                 `json:"v"`
 	Result json.RawMessage     `json:"result,omitempty"`
 	Failed string              `json:"failed,omitempty"` // the server refused the round
 	Asked  mcp.InputRequestMap `json:"asked,omitempty"`
@@ -155,13 +172,15 @@ type reply struct {
 	First  bool                `json:"first,omitempty"` // what is asked comes before the call
 }
 
+const replyVersion = 1
+
 // ask puts the server's questions, in the order of their keys. Beside answers the error is a no of
 // the person's; without any it is for the handler to return.
 func (h *ClientHandler) ask(ctx context.Context, step string, requests mcp.InputRequestMap) (mcp.InputResponseMap, error) {
 	keys := slices.Sorted(maps.Keys(requests))
 	var questions []interrupt.Interrupt
-	for _, key := range keys {
-		question, err := h.question(step+"/"+key, requests[key])
+	for i, key := range keys {
+		question, err := h.question(fmt.Sprint(step, "/", i+1), requests[key])
 		if err != nil {
 			return nil, err
 		}
@@ -187,6 +206,15 @@ func (h *ClientHandler) ask(ctx context.Context, step string, requests mcp.Input
 		answers[key] = answer
 	}
 	return answers, no
+}
+
+// willBeAsked reports whether a person gets to see what a handler returns: else no answer is waited
+// for.
+func willBeAsked(ctx context.Context, err error) bool {
+	c := interrupt.Classify(err)
+	return c.Kind == interrupt.KindPrompt && !slices.ContainsFunc(c.Questions, func(q interrupt.Interrupt) bool {
+		return !interrupt.Supports(ctx, interrupt.Facility(q.TypeName())) && !interrupt.Supports(ctx, interrupt.FacilityOutOfBand)
+	})
 }
 
 // exactly reads an object so that its numbers are written again as they are.

@@ -4,14 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-go/parley/internal/canon"
+	"github.com/parley-go/parley/internal/elicit"
 	"github.com/parley-go/parley/interrupt"
 )
 
@@ -19,18 +20,20 @@ import (
 // it then outlives the run of the handler, which has to end to ask its person, and goes on in the
 // next run.
 type conversation struct {
+	room  chan struct{} // cap maxAsked: for what is asked and has no answer
 	asks  chan asked
 	ended chan reply // cap 1: how the call ended
 	err   error      // of the call, where nobody knows how it ended; before ended is closed
 
-	call   context.Context // of the call
+	// Both contexts are of the call's own life, which no run of the handler has.
+	call   context.Context
 	cancel context.CancelFunc
 	person context.Context // ends when nobody will answer any more
 	leave  context.CancelFunc
 	asked  chan struct{} // closed when it asks for the first time
 	left   chan struct{} // closed when it has left its turn
 
-	// What follows has the run of the handler whose turn it is, and waiting between two.
+	// What follows is the running handler's, and between two runs that of the conversations.
 	answer chan<- *mcp.ElicitResult // of what is asked now; nil: nothing was asked yet
 	over   *time.Timer
 }
@@ -46,28 +49,33 @@ type conversationKey struct{}
 // begin calls the tool, and returns what the server says: that it ended, or what it asks. The id is
 // that of the step.
 func (h *ClientHandler) begin(ctx context.Context, id string, params *mcp.CallToolParams) (reply, error) {
-	c := &conversation{asks: make(chan asked), ended: make(chan reply, 1), asked: make(chan struct{}), left: make(chan struct{})}
+	c := &conversation{
+		room: make(chan struct{}, maxAsked), asks: make(chan asked), ended: make(chan reply, 1),
+		asked: make(chan struct{}), left: make(chan struct{}),
+	}
 	c.call, c.cancel = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), conversationKey{}, c))
 	c.person, c.leave = context.WithCancel(c.call)
-	h.calls.Go(func() {
-		defer c.cancel()
-		defer close(c.ended)
-		result, err := h.session.CallTool(c.call, params)
-		said, err := replyOf(h.session, result, err)
-		if c.err = err; err == nil {
-			c.ended <- said
-		}
-	})
+	if !h.talks.run(func() { c.run(h.session, params) }) {
+		return reply{}, mcp.ErrConnectionClosed
+	}
 	return h.next(ctx, id, c)
+}
+
+func (c *conversation) run(session *mcp.ClientSession, params *mcp.CallToolParams) {
+	defer c.cancel()
+	defer close(c.ended)
+	result, err := session.CallTool(c.call, params)
+	said, err := replyOf(session, result, err)
+	if c.err = err; err == nil {
+		c.ended <- said
+	}
 }
 
 // goOn answers what a call asked in an earlier run of the handler.
 func (h *ClientHandler) goOn(ctx context.Context, id, call string, answers mcp.InputResponseMap) (reply, error) {
-	c := h.waiting.take(call)
+	c := h.talks.take(call)
 	if c == nil {
-		return reply{}, &interrupt.StepError{
-			Key: id, Reason: "the call that asked was lost with its process, or waited too long", Err: interrupt.ErrOutcomeUnknown,
-		}
+		return reply{}, fmt.Errorf("%w: the call to %s was lost with its process, or waited too long", interrupt.ErrOutcomeUnknown, h.name)
 	}
 	for _, answer := range answers { // there is one
 		c.answer <- answer.(*mcp.ElicitResult)
@@ -88,7 +96,7 @@ func (h *ClientHandler) next(ctx context.Context, id string, c *conversation) (r
 			close(c.asked)
 		}
 		c.answer = q.answer
-		h.waiting.put(id, c)
+		h.talks.put(id, c)
 		return reply{Asked: mcp.InputRequestMap{"elicitation": q.params}, Call: id}, nil
 	case <-ctx.Done():
 		c.cancel()
@@ -107,7 +115,7 @@ func replyOf(session *mcp.ClientSession, result *mcp.CallToolResult, err error) 
 		if pages := pagesOf(refused); pages != nil && older(session) {
 			return reply{Asked: pages, First: true}, nil
 		}
-		return reply{Failed: "refused the call: " + canon.Clip(refused.Message, maxReason)}, nil
+		return reply{Failed: "refused the call: " + canon.Clip(refused.Message, elicit.MaxReason)}, nil
 	}
 	if err != nil {
 		return reply{}, err
@@ -141,55 +149,4 @@ func pagesOf(refused *jsonrpc.Error) mcp.InputRequestMap {
 func older(session *mcp.ClientSession) bool {
 	result := session.InitializeResult()
 	return result != nil && result.ProtocolVersion < version2026
-}
-
-// waiting are the calls that a person has a question of, by the step in which it was asked. Each
-// waits for a limited time, since the question may never be answered.
-type waiting struct {
-	limit time.Duration
-
-	mu     sync.Mutex // guards what follows
-	calls  map[string]*conversation
-	closed bool
-}
-
-func (w *waiting) put(id string, c *conversation) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		c.cancel()
-		return
-	}
-	if w.calls == nil {
-		w.calls = map[string]*conversation{}
-	}
-	w.calls[id] = c
-	c.over = time.AfterFunc(w.limit, func() {
-		if w.take(id) != nil {
-			c.leave()
-		}
-	})
-}
-
-func (w *waiting) take(id string) *conversation {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	c := w.calls[id]
-	if c != nil {
-		c.over.Stop()
-		delete(w.calls, id)
-	}
-	return c
-}
-
-// close breaks the calls off, and those that would wait later.
-func (w *waiting) close() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.closed = true
-	for id, c := range w.calls {
-		c.over.Stop()
-		c.cancel()
-		delete(w.calls, id)
-	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/parley-go/parley/internal/elicit"
 	"github.com/parley-go/parley/interrupt"
 )
 
@@ -18,10 +19,13 @@ func (h *ClientHandler) question(key string, request mcp.InputRequest) (interrup
 		return nil, &interrupt.Failure{Text: h.name + " asks for something that is no question to a person"}
 	}
 	message := h.name + " asks: " + asked.Message
-	if asked.Mode == "url" || asked.URL != "" {
+	switch {
+	case asked.Mode == "url", asked.Mode == "" && asked.URL != "":
 		q := interrupt.URL(message, asked.URL)
 		q.Key = key
 		return q, h.fit(q)
+	case asked.Mode != "" && asked.Mode != "form":
+		return nil, &interrupt.Failure{Text: fmt.Sprintf("%s asks in the mode %.64q", h.name, asked.Mode)}
 	}
 	schema, err := profiled(asked.RequestedSchema)
 	if err != nil {
@@ -38,7 +42,7 @@ func (h *ClientHandler) question(key string, request mcp.InputRequest) (interrup
 	}
 	for _, f := range fields {
 		switch {
-		case asksForSecret(f):
+		case elicit.AsksForSecret(f):
 			return nil, &interrupt.Failure{Text: fmt.Sprintf("%s asks for a secret, %.64q, in a form", h.name, f.Name)}
 		case f.Minimum != "" && !safe(f.Minimum), f.Maximum != "" && !safe(f.Maximum):
 			// The SDK has read it as float64 before.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,6 +90,32 @@ func TestClientHandlerInASession(t *testing.T) {
 	for i, part := range []string{"the site asks: Go on?", "the site asks: every_kind asks", "the site asks: Who?", "the site asks: Connect"} {
 		if !strings.Contains(asked[i], part) {
 			t.Errorf("question %d: %s, want %q", i+1, asked[i], part)
+		}
+	}
+}
+
+// A server is reached over HTTP as well, in every protocol.
+func TestClientHandlerOverHTTP(t *testing.T) {
+	for _, version := range protocols {
+		var effects counter
+		s := memSite(t, &mcpbridge.Options{Authorize: byUser}, deploy(&effects, nil))
+		transport := &mcp.StreamableClientTransport{
+			Endpoint: serve(t, &users{}, s).URL, HTTPClient: &http.Client{Transport: bearer{"ann"}},
+		}
+		session, err := mcpbridge.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).
+			Connect(t.Context(), transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := mcpbridge.NewClientHandler("the site", session, nil)
+		tool := plain("using", h, &mcp.CallToolParams{Name: "deploy", Arguments: map[string]any{"service": "api"}})
+		g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}})
+		if _, result := newPlay(g, "using").through(t, `{"content":{"decision":"allow_once"}}`); result != `"deployed api"` {
+			t.Errorf("%s: result %s", version, result)
+		}
+		effects.want(t, 1)
+		if err := h.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -192,6 +220,51 @@ func TestClientHandlerTakesTurns(t *testing.T) {
 	})
 }
 
+// What is asked of nobody is told to the server at once, and holds up no other call: a secret, what
+// cannot be kept, and what the caller's host cannot ask.
+func TestClientHandlerHoldsUpNobody(t *testing.T) {
+	for name, tc := range map[string]struct {
+		question interrupt.Interrupt
+		can      []interrupt.Facility
+		want     gate.Code
+	}{
+		"an unfit form": {interrupt.Form("?", json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","maximum":9007199254740993}}}`)),
+			fourKinds, gate.ErrFailed},
+		"a large one": {interrupt.Form(strings.Repeat("?", 100<<10), json.RawMessage(`{"type":"object"}`)), fourKinds, gate.ErrFailed},
+		"no facility": {interrupt.URL("?", "https://example.com"), []interrupt.Facility{interrupt.FacilityForm}, gate.ErrConfirmationRequired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ended := make(chan error, 1)
+			s := memSite(t, nil, raw("quick", func(context.Context) (any, error) { return "done", nil }, nil),
+				raw("ask", func(ctx context.Context) (any, error) {
+					_, err := interrupt.Ask(ctx, tc.question)
+					if errors.Is(err, interrupt.ErrCancelled) {
+						ended <- err
+					}
+					return nil, err
+				}, nil))
+			h := handler(t, s, legacy, nil)
+			asks, quick := plain("asks", h, &mcp.CallToolParams{Name: "ask"}), plain("quick", h, &mcp.CallToolParams{Name: "quick"})
+			g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{asks, quick}})
+			p := newPlay(g, "asks")
+			p.request.Facilities = tc.can
+			if err := p.answer(t.Context(), ""); !errors.Is(err, tc.want) {
+				t.Errorf("end %v, want %s", err, tc.want)
+			}
+			<-ended
+			for { // the call ends when the server's last word is there
+				err := newPlay(g, "quick").answer(t.Context(), "")
+				if err == nil {
+					break
+				}
+				if e, ok := errors.AsType[*gate.Error](err); !ok || e.Message != "the site is busy with another call" {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 // A run of the handler that is cancelled takes its call along.
 func TestClientHandlerIsCancelled(t *testing.T) {
 	began, ended := make(chan struct{}), make(chan error, 1)
@@ -242,6 +315,48 @@ func TestClientHandlerVisitsPages(t *testing.T) {
 		if err := p.answer(t.Context(), answer); !errors.Is(err, gate.ErrDeclined) || calls != 1 {
 			t.Errorf("after a no: %v, %d calls", err, calls)
 		}
+	}
+}
+
+// What a server asks before a person answered is bounded: the rest is cancelled at once.
+func TestClientHandlerIsFlooded(t *testing.T) {
+	const asks, room = 200, 16
+	cancels := make(chan struct{}, asks)
+	s := memSite(t, nil)
+	s.server.AddTool(&mcp.Tool{Name: "flood", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			var all sync.WaitGroup
+			var declined counter
+			for range asks {
+				all.Go(func() {
+					answer, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "?", RequestedSchema: json.RawMessage(`{"type":"object"}`)})
+					switch {
+					case err != nil:
+						t.Error(err)
+					case answer.Action == "decline":
+						declined.add()
+					default:
+						cancels <- struct{}{}
+					}
+				})
+			}
+			all.Wait()
+			declined.want(t, room)
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
+		})
+	tool := plain("using", handler(t, s, legacy, nil), &mcp.CallToolParams{Name: "flood"})
+	p := newPlay(openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}, MaxPrompts: room}), "using")
+	p.through(t)
+	for range asks - room {
+		<-cancels
+	}
+	for range room {
+		if err := p.answer(t.Context(), `{"action":"decline"}`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if string(p.outcome.Result) != `"done"` {
+		t.Errorf("result %s", p.outcome.Result)
 	}
 }
 

@@ -149,7 +149,8 @@ func TestClientHandlerRefuses(t *testing.T) {
 		"nested":   {asksFor(`{"type":"object","properties":{"a":{"type":"object"}}}`), "the site asks what cannot be shown"},
 		"rounded": {asksFor(`{"type":"object","properties":{"n":{"type":"integer","maximum":9007199254740993}}}`),
 			`the site asks for a number, "n", with a bound beyond`},
-		"plain http": {mcp.InputRequestMap{"x": &mcp.ElicitParams{Mode: "url", Message: "?", URL: "http://example.com"}}, "the site asks what cannot be shown"},
+		"plain http":        {mcp.InputRequestMap{"x": &mcp.ElicitParams{Mode: "url", Message: "?", URL: "http://example.com"}}, "the site asks what cannot be shown"},
+		"a mode of its own": {mcp.InputRequestMap{"x": &mcp.ElicitParams{Mode: "voice", Message: "?"}}, `the site asks in the mode "voice"`},
 		//lint:ignore SA1019 what is deprecated is asked for all the same
 		"roots":           {mcp.InputRequestMap{"x": &mcp.ListRootsParams{}}, "the site asks for something that is no question"},
 		"nothing, really": {mcp.InputRequestMap{}, "the site is busy"},
@@ -194,4 +195,21 @@ func failing(t *testing.T, session *mcp.ClientSession, tool string, want gate.Co
 		t.Fatalf("%v, want %s", err, want)
 	}
 	return e
+}
+
+// A result that cannot be kept is returned all the same; after another question nobody knows it.
+func TestClientHandlerLargeResult(t *testing.T) {
+	s := memSite(t, nil, raw("large", func(context.Context) (any, error) { return strings.Repeat("x", 100<<10), nil }, nil))
+	session := asking(t, s, modern)
+	large := &mcp.CallToolParams{Name: "large"}
+	alone, asks := plain("alone", mcpbridge.NewClientHandler("the site", session, nil), large), using(session, "large", `{}`)
+	g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{alone, asks}})
+	if _, result := newPlay(g, "alone").through(t); len(result) != 100<<10+2 {
+		t.Errorf("a result of %d bytes", len(result))
+	}
+	p := newPlay(g, "using")
+	p.through(t, `{"optionId":"allow_once"}`)
+	if err := p.answer(t.Context(), `{"optionId":"allow_once"}`); !errors.Is(err, gate.ErrOutcomeUnknown) {
+		t.Errorf("end %v", err)
+	}
 }

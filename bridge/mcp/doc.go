@@ -4,7 +4,7 @@
 //	g, err := gate.Open(ctx, store, &gate.Options{Tools: []*gate.Tool{deploy}, Keys: keys})
 //	server := mcp.NewServer(&mcp.Implementation{Name: "ops"}, nil)
 //	bridge, err := mcpbridge.New(server, g, nil)
-//	err = mcpbridge.AddTool(bridge, deploy, nil)
+//	err = bridge.AddTool(deploy, nil)
 //	err = server.Run(ctx, bridge.Transport(&mcp.StdioTransport{}))
 //
 // What a client gets depends on the protocol that it speaks, and on nothing that the tool does:

@@ -43,7 +43,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer bridge.Close(ctx)
-	if err := mcpbridge.AddTool(bridge, deploy, nil); err != nil {
+	if err := bridge.AddTool(deploy, nil); err != nil {
 		log.Fatal(err)
 	}
 	there, here := mcp.NewInMemoryTransports()

@@ -3,23 +3,17 @@ package mcpbridge_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mcpbridge "github.com/parley-go/parley/bridge/mcp"
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/checkpoint/memstore"
 	"github.com/parley-go/parley/gate"
-	"github.com/parley-go/parley/interrupt"
 )
 
 const (
@@ -77,7 +71,7 @@ func newSite(t *testing.T, g *gate.Gate, opts *mcpbridge.Options, tools ...*gate
 		t.Fatal(err)
 	}
 	for _, tool := range tools {
-		if err := mcpbridge.AddTool(s.bridge, tool, nil); err != nil {
+		if err := s.bridge.AddTool(tool, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -98,54 +92,6 @@ func newSite(t *testing.T, g *gate.Gate, opts *mcpbridge.Options, tools ...*gate
 func memSite(t *testing.T, opts *mcpbridge.Options, tools ...*gate.Tool) *site {
 	t.Helper()
 	return newSite(t, openGate(t, memstore.New(), gate.Options{Tools: tools}), opts, tools...)
-}
-
-// A person answers what a client asks: with one of the answers after the other, each
-// accept:CONTENT, decline or cancel.
-type person struct {
-	mu      sync.Mutex
-	answers []string
-	asked   []*mcp.ElicitParams
-}
-
-func answering(answers ...string) *person { return &person{answers: answers} }
-
-func (p *person) elicit(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.asked = append(p.asked, req.Params)
-	if len(p.answers) == 0 {
-		return nil, errors.New("nobody is there any more")
-	}
-	answer := p.answers[0]
-	p.answers = p.answers[1:]
-	action, content, _ := strings.Cut(answer, ":")
-	result := &mcp.ElicitResult{Action: action}
-	if content != "" {
-		if err := json.Unmarshal([]byte(content), &result.Content); err != nil {
-			return nil, err
-		}
-	}
-	return result, nil
-}
-
-// want compares how often the person was asked.
-func (p *person) want(t *testing.T, n int) {
-	t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.asked) != n {
-		t.Errorf("asked %d times, want %d", len(p.asked), n)
-	}
-}
-
-func (p *person) messages() (all []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, a := range p.asked {
-		all = append(all, a.Message)
-	}
-	return all
 }
 
 // both are the capabilities of a client that can do both modes.
@@ -218,177 +164,6 @@ func send(t *testing.T, cs *mcp.ClientSession, params *mcp.CallToolParams) *mcp.
 	return result
 }
 
-func textOf(r *mcp.CallToolResult) string {
-	var all []string
-	for _, c := range r.Content {
-		if text, ok := c.(*mcp.TextContent); ok {
-			all = append(all, text.Text)
-		}
-	}
-	return strings.Join(all, "\n")
-}
-
-// wantText wants a result that is no error and says that.
-func wantText(t *testing.T, r *mcp.CallToolResult, want string) {
-	t.Helper()
-	if r.IsError || textOf(r) != want || r.NeedsInput() {
-		t.Errorf("result %q (error %v, asks %v), want %q", textOf(r), r.IsError, r.NeedsInput(), want)
-	}
-}
-
-// wantEnding wants a tool error with that code.
-func wantEnding(t *testing.T, r *mcp.CallToolResult, want gate.Code) mcpbridge.Ending {
-	t.Helper()
-	var ending mcpbridge.Ending
-	raw, err := json.Marshal(r.StructuredContent)
-	if err == nil {
-		err = json.Unmarshal(raw, &ending)
-	}
-	if err != nil || !r.IsError || ending.Code != want {
-		t.Errorf("result %q (error %v) with %s, want a tool error %s", textOf(r), r.IsError, raw, want)
-	}
-	return ending
-}
-
-// wantError wants a protocol error with that number and code.
-func wantError(t *testing.T, err error, number int64, code gate.Code) mcpbridge.ErrorData {
-	t.Helper()
-	var wire *jsonrpc.Error
-	var data mcpbridge.ErrorData
-	if !errors.As(err, &wire) || wire.Code != number {
-		t.Fatalf("error %v, want number %d", err, number)
-	}
-	if uerr := json.Unmarshal(wire.Data, &data); uerr != nil || data.Code != code {
-		t.Errorf("error %v with data %s, want code %s", err, wire.Data, code)
-	}
-	return data
-}
-
-// codeOf is how a call ended: the code of its error or of its result's ending; "" for a result of the
-// tool's.
-func codeOf(t *testing.T, result *mcp.CallToolResult, err error) gate.Code {
-	var end struct {
-		Code gate.Code `json:"code"`
-	}
-	var data []byte
-	var wire *jsonrpc.Error
-	switch {
-	case errors.As(err, &wire):
-		data = wire.Data
-	case err != nil:
-		t.Errorf("neither a result nor an error of the bridge: %v", err)
-		return "none"
-	case !result.IsError:
-		return ""
-	default:
-		if data, err = json.Marshal(result.StructuredContent); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := json.Unmarshal(data, &end); err != nil || end.Code == "" {
-		t.Errorf("an end without a code: %s, %v", data, err)
-		return "none"
-	}
-	return end.Code
-}
-
-// The tools of the tests.
-
-func raw(name string, h func(ctx context.Context) (any, error), opts *gate.ToolOptions) *gate.Tool {
-	return gate.NewRawTool(name, func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
-		result, err := h(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return json.Marshal(result)
-	}, opts)
-}
-
-type deployInput struct {
-	Service string  `json:"service"`
-	N       float64 `json:"n,omitempty"`
-}
-
-// deploy asks for a permission and then does what effects counts.
-func deploy(effects *counter, opts *gate.ToolOptions) *gate.Tool {
-	return gate.NewTool("deploy", func(ctx context.Context, in deployInput) (string, error) {
-		if _, err := interrupt.Ask(ctx, interrupt.ToolPermission("deploy", "Deploy "+in.Service+" to production")); err != nil {
-			return "", err
-		}
-		effects.add()
-		return "deployed " + in.Service, nil
-	}, opts)
-}
-
-// everyKind asks one question of each kind, in as many rounds.
-func everyKind() *gate.Tool {
-	return raw("every_kind", func(ctx context.Context) (any, error) {
-		if _, err := interrupt.Ask(ctx, interrupt.ToolPermission("every_kind", "Go on?")); err != nil {
-			return nil, err
-		}
-		choice, err := interrupt.Ask(ctx, interrupt.UserSelection(
-			interrupt.UserChoice{Title: "north", Description: "cold", IsRecommended: true}, interrupt.UserChoice{Title: "south"}))
-		if err != nil {
-			return nil, err
-		}
-		form, err := interrupt.Ask(ctx, interrupt.Form("Who?", json.RawMessage(ticketSchema)))
-		if err != nil {
-			return nil, err
-		}
-		if _, err := interrupt.Ask(ctx, interrupt.URL("Connect your account", "https://example.com/connect")); err != nil {
-			return nil, err
-		}
-		return map[string]any{"choice": choice.ConfirmedChoice.Title, "form": form.Content}, nil
-	}, nil)
-}
-
-const ticketSchema = `{"type":"object","properties":{
-	"name":{"type":"string","minLength":2},
-	"count":{"type":"integer","minimum":1,"maximum":9},
-	"sure":{"type":"boolean"},
-	"level":{"type":"string","oneOf":[{"const":"lo","title":"Low"},{"const":"hi","title":"High"}],"default":"lo"},
-	"tags":{"type":"array","maxItems":2,"items":{"type":"string","enum":["a","b","c"]}}
-},"required":["name","sure"]}`
-
-// twoAtOnce asks two questions in one round.
-func twoAtOnce() *gate.Tool {
-	return raw("two_at_once", func(ctx context.Context) (any, error) {
-		answered, err := interrupt.AskAll(ctx,
-			interrupt.UserSelection(interrupt.UserChoice{Title: "a"}, interrupt.UserChoice{Title: "b"}),
-			interrupt.Form("Why?", json.RawMessage(`{"type":"object","properties":{"why":{"type":"string","minLength":3}},"required":["why"]}`)))
-		if err != nil {
-			return nil, err
-		}
-		form := answered[1].(*interrupt.FormInterrupt)
-		return answered[0].(*interrupt.UserSelectionInterrupt).ConfirmedChoice.Title + " " + string(form.Content), nil
-	}, nil)
-}
-
-// rounds asks n selections, one after the other.
-func rounds(n int) *gate.Tool {
-	return raw("rounds", func(ctx context.Context) (any, error) {
-		for i := range n {
-			choice := interrupt.UserSelection(interrupt.UserChoice{Title: "a"}, interrupt.UserChoice{Title: "b"})
-			choice.Key = fmt.Sprint(i)
-			if _, err := interrupt.Ask(ctx, choice); err != nil {
-				return nil, err
-			}
-		}
-		return "done", nil
-	}, nil)
-}
-
-// form asks one form.
-func form(schema string) *gate.Tool {
-	return raw("form", func(ctx context.Context) (any, error) {
-		f, err := interrupt.Ask(ctx, interrupt.Form("Please", json.RawMessage(schema)))
-		if err != nil {
-			return nil, err
-		}
-		return string(f.Content), nil
-	}, nil)
-}
-
 // A counter counts effects.
 type counter struct {
 	mu sync.Mutex
@@ -408,45 +183,6 @@ func (c *counter) want(t *testing.T, n int) {
 	if c.n != n {
 		t.Errorf("%d effects, want %d", c.n, n)
 	}
-}
-
-// only is the one input request of a result, with its key.
-func only(t *testing.T, r *mcp.CallToolResult) (string, *mcp.ElicitParams) {
-	t.Helper()
-	if !r.NeedsInput() || len(r.InputRequests) != 1 || len(r.RequestState) != gate.TokenLength || len(r.Content) > 0 {
-		t.Fatalf("want one input request and a token, have %+v, %q", r, textOf(r))
-	}
-	for key, request := range r.InputRequests {
-		return key, request.(*mcp.ElicitParams)
-	}
-	return "", nil
-}
-
-// with is the same call with a state and answers.
-func with(tool, arguments, state string, answers mcp.InputResponseMap) *mcp.CallToolParams {
-	return &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments), RequestState: state, InputResponses: answers}
-}
-
-func accept(content string) *mcp.ElicitResult {
-	r := &mcp.ElicitResult{Action: "accept"}
-	if content != "" {
-		if err := json.Unmarshal([]byte(content), &r.Content); err != nil {
-			panic(err)
-		}
-	}
-	return r
-}
-
-func contains(all []string, part string) bool {
-	return slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, part) })
-}
-
-// elicitByKind answers the two questions of twoAtOnce, in whatever order they come.
-func (p *person) elicitByKind(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-	if req.Params.Message == "Why?" {
-		return accept(`{"why":"so so"}`), nil
-	}
-	return accept(`{"choice":"0"}`), nil
 }
 
 // A clock that only moves when it is told to.

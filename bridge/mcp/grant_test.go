@@ -129,6 +129,31 @@ func TestTokenInfoExpires(t *testing.T) {
 	effects.want(t, 0)
 }
 
+// R24: a host that takes back what it granted is asked before the next round, also of a session,
+// whose rounds share a request.
+func TestGrantIsTakenBack(t *testing.T) {
+	for _, version := range protocols {
+		var effects counter
+		revoked := false // the client's answer and the next round come one after the other
+		s := memSite(t, &mcpbridge.Options{Authorize: func(context.Context, mcpbridge.Request) (mcpbridge.Grant, error) {
+			if revoked {
+				return mcpbridge.Grant{}, errors.New("she left")
+			}
+			return mcpbridge.Grant{Scope: "ann"}, nil
+		}}, deploy(&effects, nil))
+		cs := connect(t, s, version, nil, func(o *mcp.ClientOptions) {
+			o.Capabilities = both()
+			o.ElicitationHandler = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				revoked = true
+				return accept(allow), nil
+			}
+		})
+		_, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "deploy", Arguments: map[string]any{"service": "api"}})
+		wantError(t, err, mcpbridge.CodeUnauthorized, gate.ErrUnauthorized)
+		effects.want(t, 0)
+	}
+}
+
 // R21: a token is good for its user, its dialog, its tool and its arguments, and until its
 // deadline. Whatever is wrong, the error is the same, and nothing is used up.
 func TestMisusedTokens(t *testing.T) {

@@ -2,6 +2,7 @@ package mcpbridge_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mcpbridge "github.com/parley-go/parley/bridge/mcp"
+	"github.com/parley-go/parley/gate"
 )
 
 // byUser grants the token's user, who has one dialog: the host of these tests says so.
@@ -97,8 +99,9 @@ func TestBodies(t *testing.T) {
 	for body, want := range map[string]int{
 		`{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"params":{}}`: http.StatusBadRequest,
 		`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"id":1,"id":2}]`:       http.StatusBadRequest,
-		`{`:                        http.StatusBadRequest,
-		strings.Repeat(" ", 5<<10): http.StatusRequestEntityTooLarge,
+		`{`: http.StatusBadRequest,
+		`{"jsonrpc":"2.0","id":1,"method":"ping"} a-private-answer`:                                    http.StatusBadRequest,
+		strings.Repeat(" ", 5<<10):                                                                     http.StatusRequestEntityTooLarge,
 		`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("x", 3<<10) + `"}}`: http.StatusOK,
 		`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]`:          http.StatusOK,
 	} {
@@ -108,7 +111,7 @@ func TestBodies(t *testing.T) {
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
-		if w.Code != want {
+		if w.Code != want || strings.Contains(w.Body.String(), "a-private-answer") {
 			t.Errorf("%.100s: status %d, want %d: %s", body, w.Code, want, w.Body)
 		}
 	}
@@ -147,4 +150,49 @@ func TestSessionsEnd(t *testing.T) {
 			t.Errorf("after an hour: status %d", code)
 		}
 	})
+}
+
+// M7: over HTTP a missing capability is a bad request, with what is needed.
+func TestMissingCapabilityOverHTTP(t *testing.T) {
+	var effects counter
+	s := memSite(t, &mcpbridge.Options{Authorize: byUser}, deploy(&effects, nil))
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"deploy","arguments":{"service":"api"},"_meta":{` +
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},` +
+		`"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}}}}`
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, serve(t, &users{}, s).URL, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Authorization": "Bearer token-of-ann", "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Mcp-Protocol-Version": modern, "Mcp-Method": "tools/call", "Mcp-Name": "deploy",
+	} {
+		r.Header.Set(name, value)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusBadRequest || !strings.Contains(string(text), `"code":-32021`) ||
+		!strings.Contains(string(text), `"requiredCapabilities":{"elicitation":{"form":{}}}`) {
+		t.Errorf("status %d: %s, %v", response.StatusCode, text, err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// An older protocol without sessions cannot ask, whatever its client says.
+func TestStatelessOlderClient(t *testing.T) {
+	for _, version := range sessions {
+		var effects counter
+		s := memSite(t, &mcpbridge.Options{Authorize: byUser}, deploy(&effects, nil))
+		h := s.bridge.HTTPHandler(&mcp.StreamableHTTPOptions{Stateless: true})
+		server := httptest.NewServer(auth.RequireBearerToken((&users{}).verify, nil)(h))
+		t.Cleanup(server.Close)
+		p := answering("accept:" + allow)
+		wantEnding(t, call(t, as(t, server, "ann", version, p), "deploy", `{"service":"api"}`), gate.ErrConfirmationRequired)
+		p.want(t, 0)
+		effects.want(t, 0)
+	}
 }

@@ -85,7 +85,7 @@ func callAll(t *testing.T, command func(url string) *exec.Cmd, refused string) {
 		form(`{"type":"object","properties":{"password":{"type":"string"}}}`)}
 	g := openGate(t, memstore.New(), gate.Options{Tools: append(tools, weather)})
 	s := newSite(t, g, &mcpbridge.Options{Authorize: byUser}, tools...)
-	if err := mcpbridge.AddTool(s.bridge, weather, nil); err != nil {
+	if err := s.bridge.AddTool(weather, nil); err != nil {
 		t.Fatal(err)
 	}
 	out := output(t, command(serve(t, &users{}, s).URL))
@@ -107,14 +107,20 @@ func TestTypeScriptClients(t *testing.T) {
 	}
 }
 
-// mcp-go, the other SDK for Go. It is a module of its own, which this test does not fetch.
-func TestGoClients(t *testing.T) {
+// mcpGo builds mcp-go, the other SDK for Go. It is a module of its own, which no test fetches.
+func mcpGo(t *testing.T) string {
+	t.Helper()
 	program := filepath.Join(t.TempDir(), "mcp-go")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
 	build.Dir, build.Env = "testdata/peers/mcp-go", append(os.Environ(), "GOPROXY=off", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		missing(t, "mcp-go cannot be built", fmt.Errorf("%w\n%s", err, out))
 	}
+	return program
+}
+
+func TestGoClients(t *testing.T) {
+	program := mcpGo(t)
 	for _, era := range []string{"modern", "legacy"} {
 		t.Run(era, func(t *testing.T) {
 			callAll(t, func(url string) *exec.Cmd {

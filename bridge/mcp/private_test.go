@@ -91,9 +91,7 @@ func TestNothingPrivateIsTold(t *testing.T) {
 		`{"action":["` + private + `"]}`, `{"action":"accept","content":"` + private + `"}`, `{"action":"accept","content":{"decision":"` + private + `"},"_meta":7}`,
 	} {
 		old := dialRaw(t, s, true)
-		old.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},` +
-			`"clientInfo":{"name":"c","version":"1"}}}`)
-		old.read()
+		old.initialize(legacy)
 		old.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"deploy","arguments":{"service":"api"}}}`)
 		old.read()
 		old.send(`{"jsonrpc":"2.0","id":1,"result":` + result + `}`)

@@ -1,10 +1,13 @@
 package mcpbridge_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	mcpbridge "github.com/parley-go/parley/bridge/mcp"
+	"github.com/parley-go/parley/checkpoint/memstore"
 	"github.com/parley-go/parley/gate"
 )
 
@@ -55,4 +58,41 @@ func TestEveryKind(t *testing.T) {
 			wantText(t, call(t, cs, "two_at_once", `{}`), `a {"why":"so so"}`)
 		})
 	}
+}
+
+// R33, R36: a call for which there is no room can come again; nothing of it is kept.
+func TestNoRoom(t *testing.T) {
+	for _, version := range protocols {
+		var effects counter
+		tool := deploy(&effects, nil)
+		g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}, Capacity: gate.Capacity{Open: 1}})
+		s := newSite(t, g, nil, tool)
+		call(t, connect(t, s, modern, &person{}, byHand), "deploy", `{"service":"api"}`)
+		p := answering("accept:" + allow)
+		_, err := connect(t, s, version, p).CallTool(t.Context(), with("deploy", `{"service":"db"}`, "", nil))
+		if data := wantError(t, err, mcpbridge.CodeUnavailable, gate.ErrBusy); !data.Retryable {
+			t.Error("the same later helps")
+		}
+		p.want(t, 0)
+	}
+}
+
+// R31: a start ID is for one piece of work; the same call finds its question again.
+func TestStartID(t *testing.T) {
+	var effects counter
+	tool := deploy(&effects, nil)
+	g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}})
+	s := newSite(t, g, &mcpbridge.Options{Authorize: func(context.Context, mcpbridge.Request) (mcpbridge.Grant, error) {
+		return mcpbridge.Grant{Scope: "ann", StartID: "work"}, nil
+	}}, tool)
+	cs := connect(t, s, modern, &person{}, byHand)
+	first, again := call(t, cs, "deploy", `{"service":"api"}`), call(t, cs, "deploy", `{"service":"api"}`)
+	key, _ := only(t, first)
+	if same, _ := only(t, again); same != key || first.RequestState != again.RequestState {
+		t.Errorf("asked as %q and then as %q", key, same)
+	}
+	_, err := cs.CallTool(t.Context(), with("deploy", `{"service":"db"}`, "", nil))
+	wantError(t, err, mcpbridge.CodeInvalidContinuation, gate.ErrStartConflict)
+	wantText(t, send(t, cs, with("deploy", `{"service":"api"}`, again.RequestState, mcp.InputResponseMap{key: accept(allow)})), "deployed api")
+	effects.want(t, 1)
 }

@@ -123,9 +123,7 @@ func TestInitializedWithALaterProtocol(t *testing.T) {
 	for _, version := range []string{modern, "2099-01-01"} {
 		var effects counter
 		c := dialRaw(t, memSite(t, nil, deploy(&effects, nil), rounds(2)), true)
-		c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + version +
-			`","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}}`)
-		if text := c.read(); !strings.Contains(text, `"protocolVersion":"2025-11-25"`) {
+		if text := c.initialize(version); !strings.Contains(text, `"protocolVersion":"2025-11-25"`) {
 			t.Fatalf("negotiated %s", text)
 		}
 		c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"rounds","arguments":{}}}`)
@@ -206,9 +204,7 @@ func TestNoDefaultIsInserted(t *testing.T) {
 	const schema = `{"type":"object","properties":{"ok":{"type":"boolean","default":true},"s":{"type":"string","default":"x"}}}`
 	for _, wrapped := range []bool{true, false} {
 		c := dialRaw(t, memSite(t, nil, form(schema)), wrapped)
-		c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},` +
-			`"clientInfo":{"name":"c","version":"1"}}}`)
-		c.read()
+		c.initialize(legacy)
 		c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"form","arguments":{}}}`)
 		if text := c.read(); !strings.Contains(text, `"default":true`) || !strings.Contains(text, `"default":"x"`) {
 			t.Errorf("the defaults are not offered: %s", text)
@@ -224,9 +220,7 @@ func TestNoDefaultIsInserted(t *testing.T) {
 // protocol error.
 func TestTheGateJudges(t *testing.T) {
 	c := dialRaw(t, memSite(t, nil, form(`{"type":"object","properties":{"n":{"type":"integer","minimum":1,"maximum":5}}}`)), true)
-	c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},` +
-		`"clientInfo":{"name":"c","version":"1"}}}`)
-	c.read()
+	c.initialize(legacy)
 	c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"form","arguments":{}}}`)
 	c.read()
 	c.send(`{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"n":6}}}`)

@@ -159,12 +159,18 @@ func (b *Bridge) noted(list []member, note json.RawMessage) json.RawMessage {
 	return object(append(without(list, "_meta"), member{"_meta", object(meta)}))
 }
 
-// errTwice is the error of a message that has one member twice.
-var errTwice = errors.New("a member of the message is there twice")
+// Why a body is not read. The SDK's error for what is no JSON would repeat it.
+var (
+	errNotJSON = errors.New("the body is not JSON")
+	errTwice   = errors.New("a member of the message is there twice")
+)
 
 // keepBody is what the bridge's HTTP handler does with the body of a request: one message, or the
-// batch of an old protocol. What is no message is left to the SDK to refuse.
+// batch of an old protocol. What is JSON and no message is left to the SDK to refuse.
 func (b *Bridge) keepBody(body []byte) ([]byte, error) {
+	if !json.Valid(body) {
+		return nil, errNotJSON
+	}
 	var batch []json.RawMessage
 	if json.Unmarshal(body, &batch) != nil {
 		return b.keepMessage(body)

@@ -53,17 +53,17 @@ type tool struct {
 }
 
 // AddTool puts a tool on the bridge's server, or replaces the one of its name there. The tool is
-// one of the gate's; its name, title, description, and the schema of its arguments are those that
-// it has there, and its output schema is inferred from the type of its results, as [mcp.AddTool]
-// does.
+// one of the gate's own; its name, title, description, and the schema of its arguments are those
+// that it has there, and its output schema is inferred from the type of its results, as
+// [mcp.AddTool] does.
 //
 // Other tools, resources and prompts of the server are untouched.
-func AddTool(b *Bridge, t *gate.Tool, opts *ToolOptions) error {
-	if b == nil {
-		return fmt.Errorf("add tool: bridge must not be nil")
-	}
+func (b *Bridge) AddTool(t *gate.Tool, opts *ToolOptions) error {
 	if err := t.Validate(); err != nil {
 		return fmt.Errorf("add tool: %w", err)
+	}
+	if b.gate.Tool(t.Name()) != t {
+		return fmt.Errorf("add tool %q: the gate has no such tool: gate.Options.Tools takes it", t.Name())
 	}
 	if opts == nil {
 		opts = &ToolOptions{}
@@ -71,9 +71,6 @@ func AddTool(b *Bridge, t *gate.Tool, opts *ToolOptions) error {
 	o := t.Options()
 	if opts.AnswerElsewhere && !b.opts.OutOfBand {
 		return fmt.Errorf("add tool %q: its questions are to be answered elsewhere, and the bridge has no Options.OutOfBand", t.Name())
-	}
-	if !typeObject(o.Schema) {
-		return fmt.Errorf("add tool %q: MCP takes arguments of type object only, and the schema does not say so", t.Name())
 	}
 	output, err := opts.outputSchema(t.Output())
 	if err != nil {

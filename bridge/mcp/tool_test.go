@@ -36,7 +36,7 @@ func weatherTool() *gate.Tool {
 func TestShownTool(t *testing.T) {
 	tool := weatherTool()
 	s := newSite(t, openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}}), nil)
-	err := mcpbridge.AddTool(s.bridge, tool, &mcpbridge.ToolOptions{Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}})
+	err := s.bridge.AddTool(tool, &mcpbridge.ToolOptions{Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestResults(t *testing.T) {
 	} {
 		tool := weatherTool()
 		s := newSite(t, openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}}), nil)
-		if err := mcpbridge.AddTool(s.bridge, tool, &mcpbridge.ToolOptions{Project: mcpbridge.Project(tc.project)}); err != nil {
+		if err := s.bridge.AddTool(tool, &mcpbridge.ToolOptions{Project: mcpbridge.Project(tc.project)}); err != nil {
 			t.Fatal(err)
 		}
 		r := call(t, connect(t, s, modern, nil), "weather", `{"town":"Bonn"}`)
@@ -149,7 +149,7 @@ func TestResultOfAnotherType(t *testing.T) {
 	tool := raw("tool", func(context.Context) (any, error) { return map[string]string{"degrees": "many"}, nil }, nil)
 	s := newSite(t, openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}}), nil)
 	schema := json.RawMessage(`{"type":"object","properties":{"degrees":{"type":"integer"}}}`)
-	if err := mcpbridge.AddTool(s.bridge, tool, &mcpbridge.ToolOptions{OutputSchema: schema}); err != nil {
+	if err := s.bridge.AddTool(tool, &mcpbridge.ToolOptions{OutputSchema: schema}); err != nil {
 		t.Fatal(err)
 	}
 	wantEnding(t, call(t, connect(t, s, modern, nil), "tool", `{}`), gate.ErrFailed)
@@ -159,28 +159,32 @@ func TestResultOfAnotherType(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	none := func(context.Context) (any, error) { return nil, nil }
 	good := raw("tool", none, nil)
-	g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{good}})
+	noSchema := gate.NewTool("no_schema", func(context.Context, place) (chan int, error) { return nil, nil }, nil)
+	header := raw("header", none, &gate.ToolOptions{
+		Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"a b"}}}`),
+	})
+	g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{good, noSchema, header}})
 	s := newSite(t, g, nil)
+	publishing := func(schema string) *mcpbridge.ToolOptions {
+		return &mcpbridge.ToolOptions{OutputSchema: json.RawMessage(schema)}
+	}
+	if err := s.bridge.AddTool(good, publishing(`{"type":"object"}`)); err != nil {
+		t.Fatal(err)
+	}
 	for name, err := range map[string]error{
-		"no server":        second(mcpbridge.New(nil, g, nil)),
-		"no gate":          second(mcpbridge.New(s.server, nil, nil)),
-		"negative prompts": second(mcpbridge.New(s.server, g, &mcpbridge.Options{MaxPrompts: -1})),
-		"negative wire":    second(mcpbridge.New(s.server, g, &mcpbridge.Options{MaxWire: -1})),
-		"no bridge":        mcpbridge.AddTool(nil, good, nil),
-		"no tool":          mcpbridge.AddTool(s.bridge, nil, nil),
-		"no handler":       mcpbridge.AddTool(s.bridge, gate.NewRawTool("tool", nil, nil), nil),
-		"no object":        mcpbridge.AddTool(s.bridge, raw("tool", none, &gate.ToolOptions{Schema: json.RawMessage(`true`)}), nil),
-		"result is no object": mcpbridge.AddTool(s.bridge, good,
-			&mcpbridge.ToolOptions{OutputSchema: json.RawMessage(`{"type":"string"}`)}),
-		"broken output schema": mcpbridge.AddTool(s.bridge, good,
-			&mcpbridge.ToolOptions{OutputSchema: json.RawMessage(`{"type":"object","properties":7}`)}),
-		"reference to the root": mcpbridge.AddTool(s.bridge, good,
-			&mcpbridge.ToolOptions{OutputSchema: json.RawMessage(`{"type":"object","properties":{"a":{"items":[{"$ref":"#"}]}}}`)}),
-		"no schema": mcpbridge.AddTool(s.bridge,
-			gate.NewTool("tool", func(context.Context, place) (chan int, error) { return nil, nil }, nil), nil),
-		"the SDK's": mcpbridge.AddTool(s.bridge, raw("tool", none, &gate.ToolOptions{
-			Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"object","x-mcp-header":"a b"}}}`),
-		}), nil),
+		"no server":             second(mcpbridge.New(nil, g, nil)),
+		"no gate":               second(mcpbridge.New(s.server, nil, nil)),
+		"negative prompts":      second(mcpbridge.New(s.server, g, &mcpbridge.Options{MaxPrompts: -1})),
+		"negative wire":         second(mcpbridge.New(s.server, g, &mcpbridge.Options{MaxWire: -1})),
+		"no tool":               s.bridge.AddTool(nil, nil),
+		"no handler":            s.bridge.AddTool(gate.NewRawTool("tool", nil, nil), nil),
+		"not the gate's":        s.bridge.AddTool(raw("other", none, nil), nil),
+		"only its name":         s.bridge.AddTool(raw("tool", none, nil), nil),
+		"result is no object":   s.bridge.AddTool(good, publishing(`{"type":"string"}`)),
+		"broken output schema":  s.bridge.AddTool(good, publishing(`{"type":"object","properties":7}`)),
+		"reference to the root": s.bridge.AddTool(good, publishing(`{"type":"object","properties":{"a":{"items":[{"$ref":"#"}]}}}`)),
+		"no schema":             s.bridge.AddTool(noSchema, nil),
+		"the SDK's":             s.bridge.AddTool(header, nil),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", name)

@@ -50,6 +50,14 @@ func (c *rawClient) send(text string) {
 	}
 }
 
+// initialize begins a session of an older protocol.
+func (c *rawClient) initialize(version string) (reply string) {
+	c.t.Helper()
+	c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + version +
+		`","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}}`)
+	return c.read()
+}
+
 // read returns the next message as text.
 func (c *rawClient) read() string {
 	c.t.Helper()

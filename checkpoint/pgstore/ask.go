@@ -17,7 +17,7 @@ type question struct {
 
 // askers is how many connections carry questions: a large record holds up only those that go with
 // it.
-const askers = 3
+const askers = 2
 
 // maxQuestions is how many go together.
 const maxQuestions = 64

@@ -3,7 +3,9 @@ package pgstore
 import (
 	"context"
 	"fmt"
+	"strconv"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -117,6 +119,18 @@ func (s *Store) trying(ctx context.Context, request func(conn *pgxpool.Conn) err
 	return err
 }
 
+// writeOne makes one statement that writes, and scans the row that it returns, if it is to return
+// one.
+func (s *Store) writeOne(ctx context.Context, scan func(row pgx.Row) error, sql string, arguments ...any) error {
+	return s.trying(ctx, func(conn *pgxpool.Conn) error {
+		if scan != nil {
+			return scan(conn.QueryRow(ctx, sql, arguments...))
+		}
+		_, err := conn.Exec(ctx, sql, arguments...)
+		return err
+	})
+}
+
 // transact commits what of the batches nothing speaks against, and says of each other one what
 // does. It supposes that there is nothing; where that was wrong the transaction was aborted, and it
 // looks before it writes.
@@ -160,9 +174,18 @@ func rollback(ctx context.Context, conn *pgxpool.Conn) error {
 // suppose writes all of the batches in one round trip, or none.
 func (s *Store) suppose(ctx context.Context, conn *pgxpool.Conn, batches []*checkpoint.Batch) error {
 	w := s.newWriting(batches)
-	w.sql.Queue("BEGIN ISOLATION LEVEL READ COMMITTED")
+	s.begin(&w.sql)
 	w.queue(nil)
 	return s.send(ctx, conn, w)
+}
+
+// begin begins a transaction. What a session is told elsewhere each transaction is told where there
+// are no sessions.
+func (s *Store) begin(sql *pgx.Batch) {
+	sql.Queue("BEGIN ISOLATION LEVEL READ COMMITTED")
+	if s.opts.Pooler {
+		sql.Queue(s.sql.bound, strconv.FormatInt(s.opts.Timeout.Milliseconds(), 10))
+	}
 }
 
 // judgeAndWrite takes the lock that puts all commits in one order, looks at what is stored, and
@@ -199,5 +222,5 @@ func (s *Store) send(ctx context.Context, conn *pgxpool.Conn, w *writing) error 
 	if ended != "COMMIT" {
 		return &ServerError{Broken, fmt.Errorf("COMMIT was answered with %q", ended)}
 	}
-	return durable(w.setting, pg.CustomData()[warned])
+	return durable(w.settings, pg.CustomData()[warned])
 }

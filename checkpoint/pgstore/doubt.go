@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // doubt takes note of a group whose outcome is unknown. What is read back of it may be applied and
@@ -54,18 +55,18 @@ func (s *Store) flush(ctx context.Context) error {
 	defer conn.Release()
 	told := conn.Conn().PgConn().CustomData()
 	delete(told, warned)
-	var setting string
-	if err := conn.QueryRow(ctx, s.sql.flush).Scan(&setting); err != nil {
+	var settings string
+	if err := conn.QueryRow(ctx, s.sql.flush).Scan(&settings); err != nil {
 		return err
 	}
-	return durable(setting, told[warned])
+	return durable(settings, told[warned])
 }
 
 // durable refuses a commit that the server called a success, and that may be lost.
-func durable(setting string, warning any) error {
+func durable(settings string, warning any) error {
 	switch {
-	case setting == "off":
-		return &ServerError{Unsafe, errors.New("synchronous_commit is off by now")}
+	case strings.Contains(settings, " off"):
+		return &ServerError{Unsafe, errors.New(settings)}
 	case warning != nil:
 		return &ServerError{Unsafe, fmt.Errorf("committed with a warning: %v", warning)}
 	}

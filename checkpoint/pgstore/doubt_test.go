@@ -8,30 +8,36 @@ import (
 	"github.com/parley-go/parley/internal/pgtest"
 )
 
-// R25: where the server stopped waiting for its disk, a commit is an error, and what may be lost is
-// not read back as if it were durable; lazy batches are as they were. The store goes on when the
-// setting is right again.
+// R25: where the server stopped waiting for its disk, or writes it so that a crash loses something, a
+// commit is an error, and what may be lost is not read back as if it were durable; lazy batches are
+// as they were. The store goes on when the setting is right again.
 func TestNotDurableAnyMore(t *testing.T) {
 	server := pgtest.Private(t)
-	s := open(t, server.URL(), &pgstore.Options{Schema: migrated(t, server.URL()), Logger: quiet})
+	o := &pgstore.Options{Schema: migrated(t, server.URL()), Logger: quiet}
+	s := open(t, server.URL(), o)
 	r := record(1)
 	commit(t, s, puts(r))
-	execute(t, server.URL(), "ALTER SYSTEM SET synchronous_commit = off", "SELECT pg_reload_conf()")
-	var err error
-	eventually(t, "the server reads its settings", func() bool {
+	for _, setting := range []string{"synchronous_commit", "fsync", "full_page_writes"} {
+		execute(t, server.URL(), "ALTER SYSTEM SET "+setting+" = off", "SELECT pg_reload_conf()")
+		var err error
+		eventually(t, "the server reads its settings", func() bool {
+			r = next(r)
+			err = s.Commit(t.Context(), puts(r))
+			return err != nil
+		})
+		wantReason(t, err, pgstore.Unsafe)
+		_, err = s.Load(t.Context(), r.ID)
+		wantReason(t, err, pgstore.Unsafe)
+		_, err = pgstore.Open(t.Context(), server.URL(), o)
+		wantReason(t, err, pgstore.Unsafe)
+		execute(t, server.URL(), "ALTER SYSTEM RESET "+setting, "SELECT pg_reload_conf()")
+		eventually(t, "the store goes on", func() bool {
+			got, err := s.Load(t.Context(), r.ID)
+			return err == nil && got.Revision == r.Revision
+		})
 		r = next(r)
-		err = s.Commit(t.Context(), puts(r))
-		return err != nil
-	})
-	wantReason(t, err, pgstore.Unsafe)
-	_, err = s.Load(t.Context(), r.ID)
-	wantReason(t, err, pgstore.Unsafe)
-	execute(t, server.URL(), "ALTER SYSTEM RESET synchronous_commit", "SELECT pg_reload_conf()")
-	eventually(t, "the store goes on", func() bool {
-		got, err := s.Load(t.Context(), r.ID)
-		return err == nil && got.Revision == r.Revision
-	})
-	commit(t, s, puts(next(r)))
+		commit(t, s, puts(r))
+	}
 }
 
 // R25: a commit that does not reach the synchronous standby is an error, though the server applied

@@ -43,7 +43,7 @@ func (s *Store) look(ctx context.Context, conn *pgxpool.Conn, batches []*checkpo
 		}
 	}
 	var q pgx.Batch
-	q.Queue("BEGIN ISOLATION LEVEL READ COMMITTED")
+	s.begin(&q)
 	q.Queue(s.sql.order)
 	q.Queue(s.sql.known, ids).Query(f.readRecords)
 	q.Queue(s.sql.holders, starts).Query(f.readStarts)

@@ -52,7 +52,7 @@ func (s *Store) joinLedger(ctx context.Context, proposed checkpoint.Ledger) (che
 		return checkpoint.Ledger{}, fmt.Errorf("nobody joined it before: %w", checkpoint.ErrReadOnly)
 	}
 	// Of several that are first at once one is; all read what it wrote.
-	if _, err := s.pool.Exec(ctx, s.sql.join, proposed.ID[:], append([]byte{}, proposed.Meta...)); err != nil {
+	if err := s.writeOne(ctx, nil, s.sql.join, proposed.ID[:], append([]byte{}, proposed.Meta...)); err != nil {
 		return checkpoint.Ledger{}, err
 	}
 	return s.ledger(ctx)
@@ -89,8 +89,7 @@ func (s *Store) newMember(ctx context.Context) (*member, error) {
 	if p == nil {
 		return nil, &ServerError{Unreachable, errors.New("no sign of life got through yet")}
 	}
-	_, err := s.pool.Exec(ctx, s.sql.joinMember, []byte(m.owner), p.id)
-	return m, err
+	return m, s.writeOne(ctx, nil, s.sql.joinMember, []byte(m.owner), p.id)
 }
 
 // Owner implements [checkpoint.Member].

@@ -76,6 +76,8 @@ func (o *Options) configure(config *pgxpool.Config) {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 		return // a pooler passes on no settings of a session
 	}
+	// Another default would make statements fail that wait for a row.
+	config.ConnConfig.RuntimeParams["default_transaction_isolation"] = "read committed"
 	timeout := strconv.FormatInt(o.Timeout.Milliseconds(), 10)
 	for name, value := range map[string]string{
 		"application_name":  "parley",
@@ -119,8 +121,8 @@ func (s *Store) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
 	var server int
-	var fsync, pages, commit, readOnly string
-	err := s.pool.QueryRow(ctx, s.sql.checks).Scan(&server, &fsync, &pages, &commit, &readOnly)
+	var settings, readOnly string
+	err := s.pool.QueryRow(ctx, s.sql.checks).Scan(&server, &settings, &readOnly)
 	switch {
 	case err != nil:
 		return err
@@ -128,8 +130,9 @@ func (s *Store) check(ctx context.Context) error {
 		return &ServerError{TooOld, fmt.Errorf("server_version_num %d, want %d or more", server, minServer)}
 	case readOnly == "on" && !s.opts.ReadOnly:
 		return &ServerError{Standby, errors.New("default_transaction_read_only is on")}
-	case fsync == "off", pages == "off", commit == "off":
-		return &ServerError{Unsafe, fmt.Errorf("fsync %s, full_page_writes %s, synchronous_commit %s", fsync, pages, commit)}
+	}
+	if err := durable(settings, nil); err != nil {
+		return err
 	}
 	var have int
 	switch err := s.pool.QueryRow(ctx, s.sql.format).Scan(&have); {

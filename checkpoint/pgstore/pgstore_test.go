@@ -18,15 +18,28 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// PARLEY_TEST_POOLER tells that PARLEY_TEST_POSTGRES leads to a pooler in transaction mode.
 func TestContract(t *testing.T) {
 	url := pgtest.URL(t)
-	pooler := os.Getenv("PARLEY_TEST_POOLER") != ""
-	fewer(t)
+	fewer(t, "25")
+	contract(t, url, url, &pgstore.Options{})
+}
+
+// The contract through pgbouncer in transaction mode, which takes no listener: that connection goes
+// past it.
+func TestContractThroughPooler(t *testing.T) {
+	server := pgtest.Private(t)
+	fewer(t, "8")
+	contract(t, server.URL(), server.Pooler(t), &pgstore.Options{Pooler: true, ListenURL: server.URL()})
+}
+
+// contract tests stores that are opened at the address; url is the server's own.
+func contract(t *testing.T, url, address string, o *pgstore.Options) {
 	schemas := make(map[checkpoint.Store]string)
 	latest := make(map[testing.TB]*pgstore.Store)
 	openAt := func(t testing.TB, schema string) checkpoint.Store {
-		s := open(t, url, &pgstore.Options{Schema: schema, Pooler: pooler})
+		opts := *o
+		opts.Schema = schema
+		s := open(t, address, &opts)
 		schemas[s], latest[t] = schema, s
 		return s
 	}
@@ -48,14 +61,14 @@ func TestContract(t *testing.T) {
 }
 
 // fewer makes rapid try the model fewer times: each takes tables of its own. A flag says otherwise.
-func fewer(t *testing.T) {
+func fewer(t *testing.T, checks string) {
 	t.Helper()
 	f := flag.Lookup("rapid.checks")
 	was := f.Value.String()
 	if was != f.DefValue {
 		return
 	}
-	if err := f.Value.Set("25"); err != nil {
+	if err := f.Value.Set(checks); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = f.Value.Set(was) }) // it was a number before

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/parley-go/parley/checkpoint"
 )
 
 // A process is what the owners that joined here are alive by: one row, which is written a few times
@@ -36,11 +38,12 @@ func (s *Store) askTime(ctx context.Context) error {
 
 func (s *Store) startProcess(ctx context.Context) error {
 	p := &process{id: rand.Text(), until: time.Now().Add(s.opts.Lapse), lapsed: make(chan struct{})}
-	if _, err := s.pool.Exec(ctx, s.sql.bury); err != nil {
+	if err := s.writeOne(ctx, nil, s.sql.bury); err != nil {
 		return err
 	}
 	var now int64
-	if err := s.pool.QueryRow(ctx, s.sql.joinProcess, p.id, s.opts.Lapse.Microseconds()).Scan(&now); err != nil {
+	scan := func(row pgx.Row) error { return row.Scan(&now) }
+	if err := s.writeOne(ctx, scan, s.sql.joinProcess, p.id, s.opts.Lapse.Microseconds()); err != nil {
 		return err
 	}
 	s.tell(now)
@@ -86,13 +89,14 @@ func (s *Store) beat() error {
 	defer cancelBeat()
 	until := time.Now().Add(s.opts.Lapse)
 	var now int64
-	err := s.pool.QueryRow(ctx, s.sql.beat, p.id, s.opts.Lapse.Microseconds()).Scan(&now)
+	scan := func(row pgx.Row) error { return row.Scan(&now) }
+	err := s.writeOne(ctx, scan, s.sql.beat, p.id, s.opts.Lapse.Microseconds())
 	switch {
 	case err == nil:
 		s.tell(now)
 		p.until = until
 		return s.writeLeft(ctx)
-	case errors.Is(err, pgx.ErrNoRows), !time.Now().Before(p.until):
+	case errors.Is(err, checkpoint.ErrNotFound), !time.Now().Before(p.until):
 		s.lapse(p)
 	}
 	return err
@@ -118,7 +122,7 @@ func (s *Store) writeLeft(ctx context.Context) error {
 	if len(owners) == 0 {
 		return nil
 	}
-	if _, err := s.pool.Exec(ctx, s.sql.leave, owners); err != nil {
+	if err := s.writeOne(ctx, nil, s.sql.leave, owners); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -140,6 +144,5 @@ func (s *Store) endProcess() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeout)
 	defer cancel()
-	_, err := s.pool.Exec(ctx, s.sql.end, p.id)
-	return explain(ctx, err)
+	return s.writeOne(ctx, nil, s.sql.end, p.id)
 }

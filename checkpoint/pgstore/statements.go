@@ -16,10 +16,17 @@ type statements struct {
 	alive, known, holders, owners, joined                          string
 	order, head, flush, live, remove, release, update, insert, row string
 	append, trim, meta, notify, lazy, checks, format, time, end    string
+	bound                                                          string
 }
 
 // clockNow is the server's time in microseconds since 1970.
 const clockNow = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`
+
+// settings are those without which a commit is not durable. They can change while a server runs,
+// and with the server after a failover, so that every commit brings them along.
+const settings = `'fsync ' || coalesce(current_setting('fsync', true), 'on')
+	|| ', full_page_writes ' || coalesce(current_setting('full_page_writes', true), 'on')
+	|| ', synchronous_commit ' || coalesce(current_setting('synchronous_commit', true), 'on')`
 
 // zero is the key of what is used in all.
 const zero = `decode(repeat('00', 32), 'hex')`
@@ -56,9 +63,7 @@ func all(from, want string) string {
 
 func newStatements(schema string) statements {
 	s := statements{
-		checks: `SELECT current_setting('server_version_num')::int, coalesce(current_setting('fsync', true), 'on'),
-			coalesce(current_setting('full_page_writes', true), 'on'), coalesce(current_setting('synchronous_commit', true), 'on'),
-			current_setting('default_transaction_read_only')`,
+		checks: `SELECT current_setting('server_version_num')::int, ` + settings + `, current_setting('default_transaction_read_only')`,
 		format: `SELECT version FROM parley.format`,
 
 		// The floor comes with what is read, so that a deadline is never compared with an earlier
@@ -110,9 +115,11 @@ func newStatements(schema string) statements {
 		joined: `SELECT count(*) FROM parley.ledger`,
 
 		lazy: `SELECT set_config('synchronous_commit', 'off', true)`,
+		bound: `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $1, true),
+			set_config('idle_in_transaction_session_timeout', $1, true)`,
 		head: `UPDATE parley.head SET seq = seq + $1, floor = greatest(floor, $2)
-			RETURNING floor, coalesce(current_setting('synchronous_commit', true), 'on')`,
-		flush: `UPDATE parley.head SET seq = seq RETURNING coalesce(current_setting('synchronous_commit', true), 'on')`,
+			RETURNING floor, ` + settings,
+		flush: `UPDATE parley.head SET seq = seq RETURNING ` + settings,
 		live: all(`parley.member m JOIN parley.process p ON p.id = m.process
 			WHERE m.owner = ANY($1::bytea[]) AND p.until > clock_timestamp()`, "$2"),
 		remove: `WITH want AS (
@@ -181,6 +188,6 @@ func (s *statements) each() []*string {
 		&s.load, &s.find, &s.list, &s.due, &s.byID, &s.rows, &s.audit, &s.usage, &s.ledger, &s.join, &s.joinProcess, &s.joinMember,
 		&s.leave, &s.beat, &s.bury, &s.alive, &s.known, &s.holders, &s.owners, &s.joined, &s.order, &s.head, &s.flush, &s.live,
 		&s.remove, &s.release, &s.update, &s.insert, &s.row, &s.append, &s.trim,
-		&s.meta, &s.notify, &s.lazy, &s.checks, &s.format, &s.time, &s.end,
+		&s.meta, &s.notify, &s.lazy, &s.bound, &s.checks, &s.format, &s.time, &s.end,
 	}
 }

@@ -14,11 +14,11 @@ import (
 // A writing is the statements that apply batches. They fail where the batches expect something else
 // than is stored.
 type writing struct {
-	store   *Store
-	batches []*checkpoint.Batch
-	sql     pgx.Batch
-	floor   int64  // after them
-	setting string // of synchronous_commit, where somebody waits for the disk
+	store    *Store
+	batches  []*checkpoint.Batch
+	sql      pgx.Batch
+	floor    int64  // after them
+	settings string // where somebody waits for the disk
 }
 
 func (s *Store) newWriting(batches []*checkpoint.Batch) *writing {
@@ -57,10 +57,10 @@ func (w *writing) head() (entries [][]byte) {
 		w.sql.Queue(w.store.sql.lazy)
 	}
 	w.sql.Queue(w.store.sql.head, len(entries), floor).QueryRow(func(row pgx.Row) error {
-		var setting string
-		err := row.Scan(&w.floor, &setting)
-		if !lazy {
-			w.setting = setting
+		var settings string
+		err := row.Scan(&w.floor, &settings)
+		if !lazy { // else one of them is off for this transaction
+			w.settings = settings
 		}
 		return err
 	})

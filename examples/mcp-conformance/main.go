@@ -50,7 +50,7 @@ func run(ctx context.Context, address string) error {
 	}
 	defer bridge.Close(context.WithoutCancel(ctx))
 	for _, tool := range tools {
-		if err := mcpbridge.AddTool(bridge, tool, nil); err != nil {
+		if err := bridge.AddTool(tool, nil); err != nil {
 			return err
 		}
 	}

@@ -95,7 +95,7 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, bridge.Close(context.WithoutCancel(ctx))) }()
 	for _, tool := range tools {
-		if err := mcpbridge.AddTool(bridge, tool, looks[tool.Name()]); err != nil {
+		if err := bridge.AddTool(tool, looks[tool.Name()]); err != nil {
 			return err
 		}
 	}

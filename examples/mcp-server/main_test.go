@@ -125,29 +125,35 @@ func useAll(t *testing.T, cs *mcp.ClientSession, reports *atomic.Int32) {
 	}
 }
 
-// A question that was asked by one process is answered by the next one.
+// Every round of onboard is served by another process: the one before was killed when it had asked.
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	var reports atomic.Int32
-	params := &mcp.CallToolParams{Name: "deploy", Arguments: json.RawMessage(`{"service":"api","version":"2"}`)}
-	for _, text := range []string{"", `{"url":"https://api.example.com"}`} {
-		cs := connect(t, &mcp.CommandTransport{Command: command(dir)}, "2026-07-28", false, &reports)
+	params := &mcp.CallToolParams{Name: "onboard", Arguments: json.RawMessage(`{"name":"Bob"}`)}
+	for round := 1; ; round++ {
+		process := command(dir)
+		cs := connect(t, &mcp.CommandTransport{Command: process}, "2026-07-28", false, &reports)
 		result, err := cs.CallTool(t.Context(), params)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := cs.Close(); err != nil {
+		if err := process.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		if text != "" {
-			if got := result.Content[0].(*mcp.TextContent).Text; got != text {
-				t.Errorf("%s, want %s", got, text)
+		cs.Close() // which waits for the process
+		if !result.NeedsInput() {
+			const want = `{"name":"Bob","team":"product","desk":12,"tools":["laptop","badge"]}`
+			if got := result.Content[0].(*mcp.TextContent).Text; got != want || round != 5 {
+				t.Errorf("in round %d: %s, want %s", round, got, want)
 			}
 			return
 		}
 		params.RequestState, params.InputResponses = result.RequestState, mcp.InputResponseMap{}
-		for key := range result.InputRequests {
-			params.InputResponses[key] = &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow_once"}}
+		for key, request := range result.InputRequests {
+			params.InputResponses[key], err = answer(t.Context(), &mcp.ElicitRequest{Params: request.(*mcp.ElicitParams)})
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

@@ -194,6 +194,15 @@ func (s *Server) Dir() string { return s.dir }
 // URL is where a client finds the server.
 func (s *Server) URL() string { return "postgres:///postgres?user=parley&host=" + s.dir }
 
+// SQL executes statements.
+func (s *Server) SQL(statements ...string) error {
+	arguments := []string{"--host", s.dir, "--username=parley", "--dbname=postgres", "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"}
+	for _, statement := range statements {
+		arguments = append(arguments, "--command", statement)
+	}
+	return s.run("psql", arguments...)
+}
+
 // Kill ends the server as a crash does: what its memory held is lost, what it gave to the system is
 // kept.
 func (s *Server) Kill() error { return s.end("kill") }

@@ -1,4 +1,4 @@
-package mcpbridge
+package elicit
 
 import (
 	"slices"
@@ -21,10 +21,11 @@ var (
 	}
 )
 
-// asksForSecret goes by the words of a field's name and title. It is a net with holes: what it lets
-// through is the application's responsibility all the same.
-func asksForSecret(f interrupt.Field) bool {
-	return f.Format == "password" || namesSecret(f.Name) || namesSecret(f.Title)
+// AsksForSecret reports whether a field asks for what MCP and ACP let no form ask for. It goes by
+// the words of the field's name and title; there is no format for passwords. It is a net with
+// holes: what it lets through is the application's responsibility all the same.
+func AsksForSecret(f interrupt.Field) bool {
+	return namesSecret(f.Name) || namesSecret(f.Title)
 }
 
 func namesSecret(name string) bool {

@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/gate"
+)
+
+// An Answer answers one prompt of the run whole.
+type Answer struct {
+	// Interaction is the prompt's. With its Token the answer is that of the caller of the run;
+	// without, that of By, who answers by another road and is authorized as such (R24).
+	Interaction checkpoint.ID
+	Token       gate.Token
+	By          string
+	Answers     gate.Answers
+}
+
+// give records the answers that come by another road, and returns the others by start ID. Those
+// that are refused by then are problems: the run goes on without them.
+func (a *Agent) give(ctx context.Context, r Resume, known notes) (byStart map[string]Answer, refused []Problem, err error) {
+	byStart = map[string]Answer{}
+	for _, answer := range r.Answers {
+		wrap := func(err error) error { return fmt.Errorf("answer %s: %w", answer.Interaction, err) }
+		id := answer.Interaction.String()
+		i := slices.IndexFunc(known.Calls, func(e envelope) bool { return e.Interaction == id })
+		if i < 0 && slices.Contains(known.Past, id) { // who was not told what came of an answer gives it again
+			why := &gate.Error{Code: gate.ErrAlreadyAnswered, Message: "the call has gone on with an answer"}
+			refused = append(refused, Problem{Interaction: answer.Interaction, Err: why})
+			continue
+		}
+		if i < 0 {
+			return nil, nil, wrap(fmt.Errorf("%w: the run has no such question", gate.ErrInvalidContinuation))
+		}
+		e := known.Calls[i]
+		if _, twice := byStart[e.Start]; twice {
+			return nil, nil, wrap(fmt.Errorf("%w: it is answered twice", gate.ErrInvalidAnswer))
+		}
+		if answer.Token != "" {
+			byStart[e.Start] = answer
+			continue
+		}
+		var no *gate.Error
+		err := a.answer(ctx, r.Scope, answer)
+		switch {
+		case errors.As(err, &no) && no.Code != gate.ErrUnavailable:
+			refused = append(refused, Problem{Origin: e.origin(), Interaction: answer.Interaction, Err: err})
+		case err != nil:
+			return nil, nil, wrap(err)
+		}
+	}
+	return byStart, refused, nil
+}
+
+// answer records an answer by another road than the caller's (R24).
+func (a *Agent) answer(ctx context.Context, scope string, answer Answer) error {
+	s, err := a.face.InspectID(ctx, scope, answer.Interaction)
+	if err != nil {
+		return err
+	}
+	request := gate.AnswerRequest{Interaction: answer.Interaction, Answers: answer.Answers, Scope: scope, By: answer.By}
+	if s.Prompt != nil {
+		request.Round = s.Prompt.Round
+	}
+	return a.face.Answer(ctx, request)
+}

@@ -1,0 +1,147 @@
+package acpbridge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+)
+
+// An outbound is what the SDK writes to. It gives the requests of the bridge their names on the
+// wire: the SDK hands out the text of an answer for extension methods only, whose names begin with
+// an underscore. And it does not wait for the client to read, so that one that stops reading stops
+// nothing else: what is urgent is written to memory, and what is not waits for room.
+type outbound struct {
+	out  io.Writer
+	sent func(text []byte) // is told of every message, and of nil when no more is taken
+
+	mu      sync.Mutex // guards what follows
+	waiting [][]byte
+	size    int
+	err     error         // why no more is taken
+	changed chan struct{} // closed and renewed when something of it changes
+}
+
+const (
+	// room is how much may wait before updates are held up, and maxWaiting before the connection
+	// is lost.
+	room       = 1 << 20
+	maxWaiting = 64 << 20
+)
+
+// extension is what the names of the bridge's requests begin with until they are written.
+const extension = "_parley/"
+
+var errNotReading = errors.New("the client does not read")
+
+func newOutbound(out io.Writer, sent func(text []byte)) *outbound {
+	return &outbound{out: out, sent: sent, changed: make(chan struct{})}
+}
+
+// Write takes one message; the SDK writes each in one piece.
+func (o *outbound) Write(p []byte) (int, error) {
+	text := renamed(p)
+	if err := o.take(text); err != nil {
+		o.sent(nil)
+		return 0, err
+	}
+	o.sent(text)
+	return len(p), nil
+}
+
+func (o *outbound) take(text []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil && o.size+len(text) > maxWaiting {
+		o.err = errNotReading
+		o.notify()
+	}
+	if o.err == nil {
+		o.waiting, o.size = append(o.waiting, text), o.size+len(text)
+		o.notify()
+	}
+	return o.err
+}
+
+// renamed is a copy of the message under the name that it has on the wire. The SDK writes a request
+// with its version, its id and its method first.
+func renamed(p []byte) []byte {
+	const version = `{"jsonrpc":"2.0",`
+	rest, ok := bytes.CutPrefix(p, []byte(version))
+	head := len(version)
+	id, after, found := bytes.Cut(rest, []byte(","))
+	if number, is := bytes.CutPrefix(id, []byte(`"id":`)); found && is && isNumber(number) {
+		rest, head = after, head+len(id)+1
+	}
+	const method = `"method":"` + extension
+	if !ok || !bytes.HasPrefix(rest, []byte(method)) {
+		return bytes.Clone(p)
+	}
+	text := append([]byte(nil), p[:head]...)
+	text = append(text, `"method":"`...)
+	return append(text, rest[len(method):]...)
+}
+
+func isNumber(b []byte) bool {
+	return len(b) > 0 && len(bytes.Trim(b, "0123456789")) == 0
+}
+
+// write writes what is waiting, until the connection is gone or out fails.
+func (o *outbound) write(gone <-chan struct{}) {
+	for {
+		o.mu.Lock()
+		batch, changed, failed := o.waiting, o.changed, o.err != nil
+		o.waiting = nil
+		o.mu.Unlock()
+		if failed {
+			break
+		}
+		for _, text := range batch {
+			_, err := o.out.Write(text)
+			o.wrote(len(text), err)
+		}
+		if len(batch) > 0 {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-gone:
+			o.wrote(0, io.ErrClosedPipe)
+		}
+	}
+	o.sent(nil)
+}
+
+func (o *outbound) wrote(size int, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.size -= size
+	if o.err == nil {
+		o.err = err
+	}
+	o.notify()
+}
+
+// notify wakes whoever waits. o.mu is held.
+func (o *outbound) notify() {
+	close(o.changed)
+	o.changed = make(chan struct{})
+}
+
+// wait waits until no more than that is waiting, or it makes no difference any more.
+func (o *outbound) wait(ctx context.Context, most int) {
+	for {
+		o.mu.Lock()
+		full, changed := o.size > most && o.err == nil, o.changed
+		o.mu.Unlock()
+		if !full {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package acpbridge
+
+import (
+	"context"
+	"errors"
+
+	"github.com/coder/acp-go-sdk"
+
+	"github.com/parley-go/parley/gate"
+)
+
+// A served agent is the application's, with the bridge around what the bridge has to know of. What
+// the SDK adds to its interface is the agent's own, where it has that, and else does not get here.
+type served struct {
+	acp.Agent // nil where the application's has not all of its methods
+	agent     Agent
+	bridge    *Bridge
+}
+
+var (
+	_ acp.Agent                  = (*served)(nil)
+	_ acp.AgentLoader            = (*served)(nil)
+	_ acp.ExtensionMethodHandler = (*served)(nil)
+)
+
+// Initialize notes what the client can show.
+func (s *served) Initialize(ctx context.Context, p acp.InitializeRequest) (acp.InitializeResponse, error) {
+	b := s.bridge
+	b.mu.Lock()
+	b.client, b.can = p.ClientInfo, capabilitiesOf(p.ClientCapabilities)
+	b.mu.Unlock()
+	return s.agent.Initialize(ctx, p)
+}
+
+// Prompt runs the agent's Prompt in its turn, whose context is the turn's own: the SDK's ends for
+// reasons that are none (a second prompt), and does not where it should (session/close). The
+// response is that of the turn: what was cancelled ends with cancelled and in no other way.
+func (s *served) Prompt(ctx context.Context, p acp.PromptRequest) (response acp.PromptResponse, err error) {
+	<-s.bridge.connected
+	defer context.AfterFunc(ctx, s.bridge.givenUp)()
+	t, err := s.bridge.take(&p)
+	if err != nil {
+		return acp.PromptResponse{}, err
+	}
+	defer func() {
+		t.finish()
+		if t.Cancelled() {
+			response, err = acp.PromptResponse{StopReason: acp.StopReasonCancelled, UserMessageId: response.UserMessageId}, nil
+		}
+		if e, ok := errors.AsType[*gate.Error](err); ok {
+			err = requestError(e) // the SDK knows an error of its own by its type alone
+		}
+	}()
+	if err := t.begin(); err != nil {
+		return acp.PromptResponse{}, err
+	}
+	if t.ctx.Err() != nil { // it was cancelled before it began, and nobody needs to hear of it
+		return acp.PromptResponse{}, unavailable(context.Cause(t.ctx))
+	}
+	return s.agent.Prompt(context.WithValue(t.ctx, turnKey{}, t), p)
+}
+
+// givenUp is called when the SDK's context of a prompt ends. Where it gave the connection up
+// itself, over a line that is too long, nobody reads on to its end.
+func (b *Bridge) givenUp() {
+	select {
+	case <-b.peer.Done():
+		b.lost()
+	default:
+	}
+}
+
+// await waits for the turns of a session that were cancelled.
+func (b *Bridge) await(ctx context.Context, id acp.SessionId) {
+	b.mu.Lock()
+	var turns []*Turn
+	for _, t := range b.turns {
+		if t.sessionID == id && t.ctx.Err() != nil {
+			turns = append(turns, t)
+		}
+	}
+	b.mu.Unlock()
+	for _, t := range turns {
+		select {
+		case <-t.done:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
