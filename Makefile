@@ -106,7 +106,7 @@ bench-ratios: ## the same in ROUNDS (5) rounds, as ratios with their aims
 
 .PHONY: bench-stores
 bench-stores: ## every store with 1, 8 and 64 callers, and bare statements on the same PostgreSQL, in one run
-	PARLEY_REQUIRE_POSTGRES=1 go test -run '^$$' -bench Postgres -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./bench
+	PARLEY_REQUIRE_POSTGRES=1 go test -run '^$$' -bench Stores -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./bench
 
 .PHONY: bench-large
 bench-large: ## growth to a million open questions, once (LARGEROUNDS); takes a good while and 10 GiB

@@ -174,7 +174,7 @@ func (g *going) isEnd(ctx context.Context, e envelope, code gate.Code) bool {
 
 // wait stops the call here: eino stores which one it is.
 func (g *going) wait(ctx context.Context, e envelope, why error) error {
-	g.waits(e, why)
+	g.waits(g.callerOf(ctx).path, e, why)
 	return tool.StatefulInterrupt(ctx, e.Start, e.String())
 }
 

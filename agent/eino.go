@@ -52,14 +52,11 @@ func (p *pool) put(eino adk.Agent) {
 // An end is what an agent of eino's came to.
 type end struct {
 	interrupted bool
-	foreign     bool            // with an interrupt that is none of ours
-	asking      map[string]bool // the agents whose calls wait, by their addresses
-	message     string          // the last one
+	foreign     bool                                  // with an interrupt that is none of ours
+	asking      map[string]bool                       // the agents whose calls wait, by their addresses
+	message     string                                // the last one
+	unread      *schema.StreamReader[*schema.Message] // a tool's result that may be the last one
 	err         error
-
-	// result of a tool in pieces, which is the last message where none comes after. It is not read
-	// before: where something beside it failed, nobody knows whether it ends.
-	result *adk.MessageVariant
 }
 
 // drive runs an agent of eino's to where it stops: from its checkpoint of that name, where there is
@@ -95,10 +92,7 @@ func (g *going) drive(ctx context.Context, agents *pool, id string, input func()
 	for event, ok := events.Next(); ok; event, ok = events.Next() {
 		e.take(g, event)
 	}
-	if result := e.result; result != nil && e.err == nil && !e.interrupted {
-		e.read(result)
-	}
-	e.closeResult()
+	e.readLast()
 	agents.put(eino) // not after a panic: nobody knows what is left of it then
 	if _, written := g.store.has(id); e.interrupted && !written && e.err == nil {
 		e.err = fmt.Errorf("%w: eino stopped without one", ErrCheckpoint)
@@ -123,36 +117,50 @@ func (e *end) take(g *going, event *adk.AgentEvent) {
 			if !point.IsRootCause {
 				continue
 			}
-			e.foreign = !g.surfaces(point.Info) || e.foreign
+			e.foreign = e.foreign || !g.isOurs(point.Info)
 			e.asking[askingAgent(point.Address)] = true
 		}
 	}
 	if event.Output == nil || event.Output.MessageOutput == nil {
 		return
 	}
-	e.closeResult()
 	output := event.Output.MessageOutput
-	if output.Role == schema.Tool && output.IsStreaming {
-		e.result = output
+	e.drop()
+	switch {
+	case output.Role == schema.Tool && output.MessageStream != nil:
+		e.unread = output.MessageStream // while a tool writes, eino's other events are not to wait for it
+	case output.Role == schema.Tool && output.Message != nil:
+		e.message = output.Message.Content
+	default:
+		text, err := modelText(output)
+		if err != nil && e.err == nil {
+			e.err = err
+		}
+		e.message = text
+	}
+}
+
+// drop closes a stream that was not the last message.
+func (e *end) drop() {
+	if e.unread != nil {
+		e.unread.Close()
+		e.unread = nil
+	}
+}
+
+// readLast reads the stream that is the last message: that of a tool whose result is returned
+// directly.
+func (e *end) readLast() {
+	defer e.drop()
+	if e.unread == nil || e.err != nil || e.interrupted {
 		return
 	}
-	e.read(output)
-}
-
-// read takes the message for the last one.
-func (e *end) read(output *adk.MessageVariant) {
-	text, err := textOf(output)
-	if err != nil && e.err == nil {
+	whole, err := schema.ConcatMessageStream(e.unread)
+	if e.unread = nil; err != nil { // it is closed
 		e.err = err
+		return
 	}
-	e.message = text
-}
-
-func (e *end) closeResult() {
-	if e.result != nil {
-		e.result.MessageStream.Close()
-	}
-	e.result = nil
+	e.message = whole.Content
 }
 
 // askingAgent is the address of the agent whose call stands at an address.
@@ -163,9 +171,9 @@ func askingAgent(address adk.Address) string {
 	return address.String()
 }
 
-// textOf returns the text of a model or a tool. It is not told here: eino's events come late, when
-// what the text announced has begun already.
-func textOf(output *adk.MessageVariant) (string, error) {
+// modelText returns the text of a model. It is not told here: eino's events come late, when what
+// the text announced has begun already.
+func modelText(output *adk.MessageVariant) (string, error) {
 	if !output.IsStreaming {
 		if output.Message == nil {
 			return "", nil

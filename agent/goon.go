@@ -26,7 +26,7 @@ func (a *Agent) going(ctx context.Context, run *gate.Run, scope string, can []in
 	return &going{
 		gate: a.gate, face: a.face, run: run, scope: scope, facilities: slices.Clone(can), caller: ctx, tell: tell,
 		turns: map[string]int{}, latest: map[string][]string{}, unused: map[string]string{},
-		calls: map[string]envelope{}, trouble: map[string]error{}, surfaced: map[string]bool{},
+		calls: map[string]envelope{}, trouble: map[string]error{}, told: map[string]bool{},
 	}
 }
 
@@ -43,6 +43,9 @@ func (a *Agent) goOn(ctx context.Context, g *going) (*Run, error) {
 		e = g.drive(with(context.WithoutCancel(ctx), g), &a.agents, mainCheckpoint, g.input)
 	}
 	var lost *gate.Error
+	if e.err == nil {
+		e.err = g.swallowed()
+	}
 	if e.err != nil && errors.As(context.Cause(g.caller), &lost) { // which is why models and tools broke off
 		e.err = fmt.Errorf("%w: %w", lost, e.err)
 	}
@@ -90,12 +93,8 @@ func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 	}
 	run := &Run{ID: id, Status: Waiting, Conversation: g.noted.Conversation}
 	wrap := func(err error) error { return fmt.Errorf("run %s: %w", id, err) }
-	if lost, ok := g.swallowed(); ok && e.err == nil {
-		e.err = fmt.Errorf("call tool %q: %w", lost.Tool, ErrSwallowed)
-	}
 	switch {
-	case errors.Is(e.err, ErrForeignInterrupt), errors.Is(e.err, ErrAgents), errors.Is(e.err, ErrSwallowed):
-		// It would be there again every time.
+	case errors.Is(e.err, ErrForeignInterrupt), errors.Is(e.err, ErrAgents): // it would be there again every time
 		words := "the agent's tools are not made for people to be asked"
 		if err := g.run.Finish(ctx, gate.RunEnd{Code: gate.ErrFailed, Message: words}); err != nil {
 			return run, wrap(err)
@@ -103,6 +102,9 @@ func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 		run.Status, run.Message = Failed, words
 		return run, wrap(e.err)
 	case e.err != nil: // it is released as its last commit left it
+		if question := interrupt.Interrupt(nil); errors.As(e.err, &question) { // none comes through a tool under the gate
+			e.err = fmt.Errorf("%w: %w", ErrUnwrapped, e.err)
+		}
 		if g.caller.Err() == nil {
 			e.err = errors.Join(e.err, g.forget(ctx))
 		}

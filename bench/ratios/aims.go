@@ -87,8 +87,8 @@ func postgres() (all []aim) {
 		for _, floor := range []string{"bare", "pipelined", "grouped"} {
 			a := aim{
 				what:  fmt.Sprintf("PostgreSQL, %d callers: rate by %s insert and update", callers, floor),
-				above: fmt.Sprintf("Postgres/store=%s/callers=%d", floor, callers),
-				below: fmt.Sprintf("Postgres/store=postgres/callers=%d", callers),
+				above: fmt.Sprintf("Stores/store=%s/callers=%d", floor, callers),
+				below: fmt.Sprintf("Stores/store=postgres/callers=%d", callers),
 			}
 			if callers == 64 && floor == "pipelined" {
 				a.least = 0.8
