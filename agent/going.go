@@ -172,8 +172,8 @@ func (g *going) waits(path string, e envelope, why error) {
 	}
 }
 
-// isOurs reports whether an interrupt of eino's is a call that waits. Eino told of that one then.
-func (g *going) isOurs(info any) bool {
+// surfaces notes that an interrupt of eino's is a call that waits. It reports whether it is one.
+func (g *going) surfaces(info any) bool {
 	start, _ := info.(string)
 	g.mu.Lock()
 	defer g.mu.Unlock()
