@@ -20,6 +20,7 @@ import (
 // A going is one going of a run, from its start or resume to where it stops. It travels in the
 // context of everything that eino runs.
 type going struct {
+	gate       *gate.Gate
 	face       *gate.Face
 	run        *gate.Run
 	scope      string
