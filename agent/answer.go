@@ -15,7 +15,7 @@ type Answer struct {
 	// Interaction is the prompt's. With its Token the answer is that of the caller of the run;
 	// without, that of By, who answers by another road and is authorized as such (R24).
 	Interaction checkpoint.ID
-	Token       gate.Token
+	Token       gate.Token `json:"-"` // not by accident into a log
 	By          string
 	Answers     gate.Answers
 }
