@@ -150,7 +150,7 @@ type invokable struct {
 }
 
 func (t invokable) InvokableRun(ctx context.Context, arguments string, opts ...tool.Option) (string, error) {
-	return invokeAs(ctx, t.name, arguments, asText, func(ctx context.Context, arguments string) (string, error) {
+	return asText.invoke(ctx, t.name, arguments, func(ctx context.Context, arguments string) (string, error) {
 		return t.inner.InvokableRun(ctx, arguments, opts...)
 	})
 }
@@ -161,7 +161,7 @@ type streamable struct {
 }
 
 func (t streamable) StreamableRun(ctx context.Context, arguments string, opts ...tool.Option) (*schema.StreamReader[string], error) {
-	return streamAs(ctx, t.name, arguments, asText, func(ctx context.Context, arguments string) (*schema.StreamReader[string], error) {
+	return asText.stream(ctx, t.name, arguments, func(ctx context.Context, arguments string) (*schema.StreamReader[string], error) {
 		return t.inner.StreamableRun(ctx, arguments, opts...)
 	})
 }
@@ -172,7 +172,7 @@ type enhancedInvokable struct {
 }
 
 func (t enhancedInvokable) InvokableRun(ctx context.Context, a *schema.ToolArgument, opts ...tool.Option) (*schema.ToolResult, error) {
-	return invokeAs(ctx, t.name, a.Text, asParts, func(ctx context.Context, arguments string) (*schema.ToolResult, error) {
+	return asParts.invoke(ctx, t.name, a.Text, func(ctx context.Context, arguments string) (*schema.ToolResult, error) {
 		return t.inner.InvokableRun(ctx, &schema.ToolArgument{Text: arguments}, opts...)
 	})
 }
@@ -185,7 +185,7 @@ type enhancedStreamable struct {
 func (t enhancedStreamable) StreamableRun(
 	ctx context.Context, a *schema.ToolArgument, opts ...tool.Option,
 ) (*schema.StreamReader[*schema.ToolResult], error) {
-	return streamAs(ctx, t.name, a.Text, asParts,
+	return asParts.stream(ctx, t.name, a.Text,
 		func(ctx context.Context, arguments string) (*schema.StreamReader[*schema.ToolResult], error) {
 			return t.inner.StreamableRun(ctx, &schema.ToolArgument{Text: arguments}, opts...)
 		})
