@@ -87,14 +87,14 @@ func TestThreeAnswersPayOnce(t *testing.T) {
 	var alone, effects atomic.Int64
 	answer := einoAlone(t, &alone)
 	w := open(t, memstore.New(), worldOptions{
-		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("c", "deploy", deployInput{"a"}))),
+		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(deploying("a")),
 	})
 	run := w.start()
 	for range 3 {
 		if err := answer(); err != nil {
 			t.Fatal(err)
 		}
-		wantFinished(t, w.resume(run.ID, to(of(t, run, "c"), allow)), "[deployed a]")
+		wantFinished(t, w.resume(run.ID, to(of(t, run, "a"), allow)), "[deployed a]")
 	}
 	if alone.Load() != 3 || effects.Load() != 1 {
 		t.Errorf("eino alone paid %d times (want 3), ours %d times (want 1)", alone.Load(), effects.Load())
@@ -107,10 +107,10 @@ func TestSixteenResumesPayOnce(t *testing.T) {
 	var alone, effects atomic.Int64
 	answer := einoAlone(t, &alone)
 	w := open(t, memstore.New(), worldOptions{
-		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("c", "deploy", deployInput{"a"}))),
+		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(deploying("a")),
 	})
 	run := w.start()
-	yes := to(of(t, run, "c"), allow)
+	yes := to(of(t, run, "a"), allow)
 	var wg sync.WaitGroup
 	for range 16 {
 		wg.Go(func() {
@@ -139,24 +139,15 @@ func TestToolCallIDs(t *testing.T) {
 		for _, streaming := range []bool{false, true} {
 			var effects atomic.Int64
 			good := false
-			m := scripted.Func(func(input []*schema.Message) (*schema.Message, error) {
-				if r := results(input); r != "" {
-					return scripted.Say(r), nil
-				}
-				if good {
-					return scripted.Do(call("c", "deploy", deployInput{"a"})), nil
-				}
-				return bad, nil
-			})
-			w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: m, streaming: streaming})
-			run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
+			w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: improving(bad, &good), streaming: streaming})
+			run, err := w.agent.Start(t.Context(), releaseIt).Run()
 			wantCode(t, name, err, agent.ErrToolCallIDs)
 			list, err := w.gate.List(t.Context(), gate.ListQuery{Scope: "ann"})
 			if err != nil || len(list.Interactions) > 0 {
 				t.Errorf("%s: %d interactions, %v", name, len(list.Interactions), err)
 			}
 			good = true
-			wantWaiting(t, w.resume(run.ID), "c")
+			wantWaiting(t, w.resume(run.ID), "a")
 		}
 	}
 }
@@ -182,11 +173,11 @@ func TestResumeBadRuns(t *testing.T) {
 	store := memstore.New()
 	now := time.Now()
 	w := open(t, store, worldOptions{
-		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("c", "deploy", deployInput{"a"}))),
+		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(deploying("a")),
 		gate: gate.Options{Now: func() time.Time { return now }},
 	})
 	run := w.start()
-	yes := to(of(t, run, "c"), allow)
+	yes := to(of(t, run, "a"), allow)
 	_, err := w.tryResume(checkpoint.ID{1})
 	wantCode(t, "unknown", err, gate.ErrInvalidContinuation)
 	_, err = w.agent.Resume(t.Context(), agent.Resume{Scope: "bob", Run: run.ID, Answers: []agent.Answer{yes}}).Run()
@@ -250,7 +241,7 @@ func TestAnswerByAnotherRoad(t *testing.T) {
 	var effects atomic.Int64
 	w := open(t, memstore.New(), worldOptions{
 		tools: []*gate.Tool{deploy(&effects, nil)},
-		model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("b", "deploy", deployInput{"b"}))),
+		model: after(deploying("a", "b")),
 	})
 	run := w.start()
 	q := of(t, run, "a")
@@ -274,7 +265,7 @@ func TestAnswerByAnotherRoad(t *testing.T) {
 func TestRefusedAnswer(t *testing.T) {
 	var effects atomic.Int64
 	w := open(t, memstore.New(), worldOptions{
-		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
+		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(deploying("a")),
 	})
 	run := w.start()
 	q := of(t, run, "a")
@@ -305,7 +296,7 @@ func TestRefusedAnswerByAnotherRoad(t *testing.T) {
 	var effects atomic.Int64
 	now := time.Now()
 	w := open(t, memstore.New(), worldOptions{
-		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
+		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(deploying("a")),
 		gate: gate.Options{Now: func() time.Time { return now }, AuthorizeAnswer: func(_ context.Context, who gate.Answerer) error {
 			if who.By != "ann" {
 				return errors.New("not she")
@@ -313,8 +304,7 @@ func TestRefusedAnswerByAnotherRoad(t *testing.T) {
 			return nil
 		}},
 	})
-	start := releaseIt
-	start.Conversation = "talk"
+	start := inTalk
 	run, err := w.agent.Start(t.Context(), start).Run()
 	if err != nil {
 		t.Fatal(err)
@@ -354,7 +344,7 @@ func TestRefusedAnswerByAnotherRoad(t *testing.T) {
 func TestKeptOpen(t *testing.T) {
 	var effects atomic.Int64
 	w := open(t, memstore.New(), worldOptions{
-		tools: []*gate.Tool{deploy(&effects, &gate.ToolOptions{KeepOpen: true})}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
+		tools: []*gate.Tool{deploy(&effects, &gate.ToolOptions{KeepOpen: true})}, model: after(deploying("a")),
 	})
 	run := w.start()
 	q := of(t, run, "a")
@@ -422,7 +412,7 @@ func TestFailureBesideAQuestion(t *testing.T) {
 		tools: []*gate.Tool{deploy(&effects, nil)}, eino: []tool.BaseTool{outside},
 		model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("o", "outside", struct{}{}))),
 	})
-	run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
+	run, err := w.agent.Start(t.Context(), releaseIt).Run()
 	if err == nil || run == nil || run.Status != agent.Waiting {
 		t.Fatalf("have %+v, %v", run, err)
 	}
@@ -457,7 +447,7 @@ func TestAsksInRecovery(t *testing.T) {
 	first := open(t, store, worldOptions{tools: []*gate.Tool{asks(true), deploy(&effects, nil)}, model: m})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-died; cancel() }()
-	run, err := first.agent.Start(ctx, agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
+	run, err := first.agent.Start(ctx, releaseIt).Run()
 	if err != nil || len(run.Problems) != 1 {
 		t.Fatalf("have %+v, %v", run, err)
 	}
@@ -495,7 +485,7 @@ func TestCancelledCaller(t *testing.T) {
 		tools: []*gate.Tool{ask, slow},
 		model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("s", "slow", struct{}{}))),
 	})
-	run, err := w.agent.Start(ctx, agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
+	run, err := w.agent.Start(ctx, releaseIt).Run()
 	if err != nil || len(run.Questions) != 1 || len(run.Problems) != 1 || !errors.Is(run.Problems[0].Err, context.Canceled) {
 		t.Fatalf("have %+v, %v", run, err)
 	}
@@ -508,7 +498,7 @@ func TestCancelledCaller(t *testing.T) {
 // What eino cannot store is refused before anybody is asked: at the start, and from a model.
 func TestExtraThatCannotBeStored(t *testing.T) {
 	var effects atomic.Int64
-	bad := scripted.Do(call("a", "deploy", deployInput{"a"}))
+	bad := deploying("a")
 	bad.Extra = map[string]any{"thought": map[string]any{"x": 1}}
 	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: after(bad)})
 	input := schema.UserMessage("x")
@@ -516,7 +506,7 @@ func TestExtraThatCannotBeStored(t *testing.T) {
 	if _, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{input}}).Run(); !errors.Is(err, agent.ErrExtra) {
 		t.Errorf("at the start: %v", err)
 	}
-	_, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
+	_, err := w.agent.Start(t.Context(), releaseIt).Run()
 	wantCode(t, "from the model", err, agent.ErrExtra)
 	list, err := w.gate.List(t.Context(), gate.ListQuery{Scope: "ann"})
 	if err != nil || len(list.Interactions) > 0 {
@@ -529,7 +519,7 @@ func TestNobodyCanBeAsked(t *testing.T) {
 	var effects atomic.Int64
 	w := open(t, memstore.New(), worldOptions{
 		tools: []*gate.Tool{deploy(&effects, &gate.ToolOptions{Guidance: "Use the console."})},
-		model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
+		model: after(deploying("a")),
 	})
 	run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}}).Run()
 	if err != nil || run.Status != agent.Finished || !strings.Contains(run.Message, "Use the console.") {
@@ -549,12 +539,12 @@ func TestNotWired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := after(scripted.Do(call("c", "deploy", deployInput{"a"})))
+	m := after(deploying("a"))
 	wired, err := agent.New(t.Context(), g, chat("A", m, compose.ToolsNodeConfig{Tools: []tool.BaseTool{agent.Tool(pay)}}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = wired.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
+	_, err = wired.Start(t.Context(), releaseIt).Run()
 	wantCode(t, "a model that is not wrapped", err, agent.ErrModel)
 	if err := errors.Join(wired.Close(t.Context()), g.Close(t.Context())); err != nil {
 		t.Error(err)
@@ -590,7 +580,7 @@ func TestStoreThatFails(t *testing.T) {
 		tools: []*gate.Tool{deploy(&effects, nil), down},
 		model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("d", "down", struct{}{}))),
 	})
-	run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
+	run, err := w.agent.Start(t.Context(), releaseIt).Run()
 	if !errors.Is(err, gate.ErrUnavailable) || run == nil || len(run.Questions) > 0 {
 		t.Fatalf("have %+v, %v", run, err)
 	}

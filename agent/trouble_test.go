@@ -44,7 +44,7 @@ func TestCancelledWhileTheCheckpointIsWritten(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	store := &hurried{Store: memstore.New(), stops: cancel}
 	w := open(t, store, worldOptions{
-		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
+		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(deploying("a")),
 	})
 	run, err := w.agent.Start(ctx, releaseIt).Run()
 	if err != nil || ctx.Err() == nil {

@@ -303,7 +303,7 @@ func TestForeignInterruptFailsTheRun(t *testing.T) {
 		o.tools, o.plain = append(o.tools, pay), append(o.plain, agent.Tool(pay))
 		o.model = after(scripted.Do(call("f", "foreign", `{}`), call("a", "deploy", deployInput{"a"})))
 		w := open(t, memstore.New(), o)
-		run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
+		run, err := w.agent.Start(t.Context(), releaseIt).Run()
 		if !errors.Is(err, agent.ErrForeignInterrupt) || run == nil || run.Status != agent.Failed || len(run.Questions) > 0 {
 			t.Fatalf("%s: have %+v, %v", name, run, err)
 		}
