@@ -54,6 +54,44 @@ func TestToolThatThereIsNot(t *testing.T) {
 	}
 }
 
+// Tool calls that cannot be told apart are refused before any runs, and the run can go on when the
+// model does better.
+func TestToolCallIDs(t *testing.T) {
+	for name, bad := range map[string]*schema.Message{
+		"empty": scripted.Do(call("", "deploy", deployInput{"a"})),
+		"twice": scripted.Do(call("c", "deploy", deployInput{"a"}), call("c", "deploy", deployInput{"b"})),
+	} {
+		for _, streaming := range []bool{false, true} {
+			var effects atomic.Int64
+			good := false
+			w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: improving(bad, &good), streaming: streaming})
+			run, err := w.agent.Start(t.Context(), releaseIt).Run()
+			wantCode(t, name, err, agent.ErrToolCallIDs)
+			list, err := w.gate.List(t.Context(), gate.ListQuery{Scope: "ann"})
+			if err != nil || len(list.Interactions) > 0 {
+				t.Errorf("%s: %d interactions, %v", name, len(list.Interactions), err)
+			}
+			good = true
+			wantWaiting(t, w.resume(run.ID), "a")
+		}
+	}
+}
+
+// Models use their ids again: a call of a later turn is another call.
+func TestToolCallIDsOfLaterTurns(t *testing.T) {
+	var effects atomic.Int64
+	m := scripted.New(
+		scripted.Do(call("c", "deploy", deployInput{"a"})), scripted.Do(call("c", "deploy", deployInput{"a"})), scripted.Say("done"))
+	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: m})
+	run := w.start()
+	run = w.resume(run.ID, to(of(t, run, "c"), allow))
+	wantWaiting(t, run, "c")
+	wantFinished(t, w.resume(run.ID, to(of(t, run, "c"), allow)), "done")
+	if effects.Load() != 2 {
+		t.Errorf("%d effects", effects.Load())
+	}
+}
+
 // What a model gives to an agent in a tool and does not fit is told to the model.
 func TestArgumentsOfAnAgentInATool(t *testing.T) {
 	var effects atomic.Int64
@@ -194,5 +232,24 @@ func TestAnswerAgainAfterItsDeadline(t *testing.T) {
 	w := open(t, before.crashed(t, rand.New(rand.NewPCG(1, 1)), false).open(), worldOptions{tools: []*gate.Tool{asks}, model: m, gate: clock})
 	if run = w.resume(run.ID, yes); run.Status != agent.Finished || !strings.HasPrefix(run.Message, "[It is not known") || effects != 1 {
 		t.Errorf("%d effects, have %+v", effects, run)
+	}
+}
+
+// What eino cannot store is refused before anybody is asked: at the start, and from a model.
+func TestExtraThatCannotBeStored(t *testing.T) {
+	var effects atomic.Int64
+	bad := deploying("a")
+	bad.Extra = map[string]any{"thought": map[string]any{"x": 1}}
+	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: after(bad)})
+	input := schema.UserMessage("x")
+	input.Extra = map[string]any{"trace": struct{ A int }{1}}
+	if _, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{input}}).Run(); !errors.Is(err, agent.ErrExtra) {
+		t.Errorf("at the start: %v", err)
+	}
+	_, err := w.agent.Start(t.Context(), releaseIt).Run()
+	wantCode(t, "from the model", err, agent.ErrExtra)
+	list, err := w.gate.List(t.Context(), gate.ListQuery{Scope: "ann"})
+	if err != nil || len(list.Interactions) > 0 {
+		t.Errorf("somebody would be asked: %+v, %v", list, err)
 	}
 }
