@@ -3,13 +3,9 @@ package agent_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/cloudwego/eino/components/tool"
-	"github.com/cloudwego/eino/compose"
 
 	"github.com/parley-go/parley/agent"
 	"github.com/parley-go/parley/checkpoint"
@@ -111,31 +107,4 @@ func TestRevisionChanged(t *testing.T) {
 	}
 	back := open(t, store, worldOptions{tools: []*gate.Tool{deploy(&effects, &gate.ToolOptions{Revision: "1"}), plan}, model: m})
 	wantFinished(t, back.resume(run.ID, to(of(t, run, "a"), allow)), "[deployed a][planned]")
-}
-
-// A tool outside of a run, and an agent whose model is not wrapped, are told apart from everything
-// else.
-func TestNotWired(t *testing.T) {
-	var effects atomic.Int64
-	pay := deploy(&effects, nil)
-	_, err := agent.Tool(pay).InvokableRun(t.Context(), `{"service":"a"}`)
-	wantCode(t, "outside of a run", err, agent.ErrNoRun)
-
-	g, err := gate.Open(t.Context(), memstore.New(), &gate.Options{Tools: []*gate.Tool{pay}, Keys: [][]byte{testKey}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := after(deploying("a"))
-	wired, err := agent.New(t.Context(), g, chat("A", m, compose.ToolsNodeConfig{Tools: []tool.BaseTool{agent.Tool(pay)}}), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = wired.Start(t.Context(), releaseIt).Run()
-	wantCode(t, "a model that is not wrapped", err, agent.ErrModel)
-	if err := errors.Join(wired.Close(t.Context()), g.Close(t.Context())); err != nil {
-		t.Error(err)
-	}
-	if effects.Load() != 0 {
-		t.Error("it ran")
-	}
 }
