@@ -1,9 +1,7 @@
 package agent
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -50,42 +48,6 @@ type Problem struct {
 	Origin
 	Interaction checkpoint.ID // zero: there is none
 	Err         error
-}
-
-// notes are what the record of a run keeps beside the checkpoint.
-type notes struct {
-	V int `json:"v"`
-	// Conversation is that of [Start.Conversation], for lists.
-	Conversation string `json:"conversation,omitempty"`
-
-	Streaming bool           `json:"streaming,omitempty"`
-	Turns     map[string]int `json:"turns,omitempty"`
-	Calls     []envelope     `json:"calls,omitempty"` // that wait
-	// Past are the interactions of calls that waited for a person and have ended since.
-	Past []string `json:"past,omitempty"`
-}
-
-const notesVersion = 1
-
-func readNotes(data json.RawMessage) (notes, error) {
-	n := notes{}
-	if data == nil {
-		return n, nil
-	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&n); err != nil {
-		return n, fmt.Errorf("read the notes of a run: %w", err)
-	}
-	if n.V != notesVersion {
-		return n, fmt.Errorf("read the notes of a run: version %d, want %d", n.V, notesVersion)
-	}
-	for _, e := range n.Calls {
-		if e.Start == "" {
-			return n, errors.New("read the notes of a run: a call without a start id")
-		}
-	}
-	return n, nil
 }
 
 // ofSummary is the run as it is recorded. A result that is none of an agent's is the error.
