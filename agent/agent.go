@@ -9,8 +9,8 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// An Agent runs an agent of eino's under a gate. It is safe for concurrent use; several runs go on
-// at once.
+// An Agent runs an agent of eino's under a gate. It is safe for concurrent use, and several of its
+// runs can go on at the same time.
 type Agent struct {
 	face   *gate.Face
 	agents pool
@@ -19,22 +19,23 @@ type Agent struct {
 
 // Options are the options of an Agent. The zero field is the documented default.
 type Options struct {
-	// Name is the name of the agent's face. It stays the same over restarts: runs and tokens are
-	// good for it alone. Default: "agent:" and the name of eino's agent.
+	// Name is the name of the agent's face. Runs and tokens are good for this name alone, so it
+	// must stay the same over restarts. Default: "agent:" and the name of eino's agent.
 	Name string
-	// Streaming lets models and tools stream in the runs that are started here. A run stays as it
-	// was started, whoever goes on with it.
+	// Streaming lets models and tools stream in the runs that this Agent starts. A run that it
+	// resumes streams if it was started so.
 	Streaming bool
-	// PollInterval is how often Wait looks. Default: one second.
+	// PollInterval is how often Wait looks at the run. Default: one second.
 	PollInterval time.Duration
-	// Fits is [gate.FaceOptions.Fits] of the agent's face: whether who shows the questions of its
-	// tools can show them as they are. Default: all fit.
+	// Fits is [gate.FaceOptions.Fits] of the agent's face: it refuses prompts that the host cannot
+	// show as they are. Default: all fit.
 	Fits func(p *gate.Prompt) error
 }
 
-// New returns an Agent for eino's. It builds one at once, and later as many as there are runs at
-// the same time. The gate has all tools that eino's agent was given with [Tool] and [Wrap]; its
-// models are wrapped with [Model].
+// New returns an Agent that runs the agents that build makes. It calls build at once, so that a
+// mistake in it shows here, and again when more runs go on at the same time than it has agents. The
+// tools of those agents that come from [Tool] and [Wrap] must be tools of g, and their models must
+// be wrapped with [Model]. The caller closes the gate, which ends what the Agent does.
 func New(ctx context.Context, g *gate.Gate, build Build, opts *Options) (*Agent, error) {
 	if g == nil || build == nil {
 		return nil, errors.New("make agent: a gate and a function that builds eino's agent are needed")
@@ -63,6 +64,6 @@ func New(ctx context.Context, g *gate.Gate, build Build, opts *Options) (*Agent,
 	return a, nil
 }
 
-// Close lets no run begin or go on through this agent and waits for those that do, each of which
-// stops at its next tool call. It is [gate.Face.Close].
+// Close is [gate.Face.Close] of the agent's face: from then on no run begins or is resumed, and
+// those that go on stop at their next tool call. It waits for them until ctx ends.
 func (a *Agent) Close(ctx context.Context) error { return a.face.Close(ctx) }

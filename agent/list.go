@@ -9,7 +9,8 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// Inspect returns where a run stands, its open questions without tokens. Nothing runs.
+// Inspect returns where a run stands, with its open questions but without their tokens. Nothing
+// runs. An unknown run, and one of another scope or agent, is [gate.ErrInvalidContinuation].
 func (a *Agent) Inspect(ctx context.Context, scope string, id checkpoint.ID) (*Run, error) {
 	s, err := a.face.InspectRun(ctx, scope, id)
 	if err != nil {
@@ -30,11 +31,11 @@ func (a *Agent) withQuestions(ctx context.Context, scope string, s gate.RunSumma
 	for _, e := range known.Calls {
 		id, err := checkpoint.ParseID(e.Interaction)
 		if err != nil {
-			continue // the call waits for no person
+			continue // the call does not wait for a person
 		}
 		in, err := a.face.InspectID(ctx, scope, id)
 		if err != nil || in.Status != checkpoint.Open {
-			continue // answered, expired or gone: it is no open question
+			continue // answered, expired or gone
 		}
 		run.Questions = append(run.Questions, Question{Origin: e.origin(), Outcome: gate.Outcome{Interaction: id, Prompt: in.Prompt}})
 	}
@@ -47,7 +48,8 @@ type Page struct {
 	Next string
 }
 
-// Runs returns the runs of a scope page by page, oldest first, their open questions without tokens.
+// Runs returns the runs of a scope page by page, oldest first, with their open questions but
+// without their tokens. A run that cannot be read is listed with a [Problem].
 func (a *Agent) Runs(ctx context.Context, q gate.RunQuery) (Page, error) {
 	list, err := a.face.Runs(ctx, q)
 	if err != nil {
@@ -56,7 +58,7 @@ func (a *Agent) Runs(ctx context.Context, q gate.RunQuery) (Page, error) {
 	page := Page{Next: list.Next}
 	for _, s := range list.Runs {
 		run, err := a.withQuestions(ctx, q.Scope, s)
-		if problem := errors.Join(s.Problem, err); problem != nil { // it is listed, and the others with it
+		if problem := errors.Join(s.Problem, err); problem != nil { // one bad run does not hide the others
 			run.Problems = append(run.Problems, Problem{Err: problem})
 		}
 		page.Runs = append(page.Runs, run)

@@ -40,8 +40,8 @@ func Middleware(tools ...*gate.Tool) compose.ToolMiddleware {
 }
 
 // through returns an endpoint of eino's that makes calls of our tools calls of the gate, whose
-// innermost is next, and passes the others to next as they are. The four kinds of endpoint differ in
-// Output and Result alone: makeCall makes the call, and result is where Output has its Result.
+// innermost is next, and passes the others to next as they are. The four kinds of endpoint differ
+// in Output and Result alone: makeCall makes the call, and result is where Output has its Result.
 func through[Output, Result any](
 	ours map[string]bool,
 	next func(context.Context, *compose.ToolInput) (*Output, error),

@@ -7,15 +7,18 @@ import (
 	"fmt"
 )
 
-// notes are what the record of a run keeps beside the checkpoint.
+// notes are what the gate keeps of a run beside eino's checkpoint, readable without it: so a run
+// can be listed, and its questions found, without eino.
 type notes struct {
 	V int `json:"v"`
 	// Conversation is that of [Start.Conversation], for lists.
 	Conversation string `json:"conversation,omitempty"`
 
-	Streaming bool           `json:"streaming,omitempty"`
-	Turns     map[string]int `json:"turns,omitempty"`
-	Calls     []envelope     `json:"calls,omitempty"` // that wait
+	Streaming bool `json:"streaming,omitempty"`
+	// Turns is how many answers each model gave, by the path of its agent.
+	Turns map[string]int `json:"turns,omitempty"`
+	// Calls are the calls that wait.
+	Calls []envelope `json:"calls,omitempty"`
 	// Past are the interactions of calls that waited for a person and have ended since.
 	Past []string `json:"past,omitempty"`
 }

@@ -14,13 +14,13 @@ type Status string
 
 // The states of a run.
 const (
-	Waiting  Status = "waiting"  // it stopped, and goes on with Resume
-	Going    Status = "going"    // somebody has it now, or had when their process died
+	Waiting  Status = "waiting"  // it stopped, and Resume goes on with it
+	Going    Status = "going"    // a process goes on with it, or died while it did
 	Finished Status = "finished" // the agent came to its end
-	Failed   Status = "failed"   // it cannot go on
+	Failed   Status = "failed"   // it ended, and cannot go on
 )
 
-// A Run is what there is to know of a run of an agent. It is the receiver's own copy.
+// A Run is where a run of an agent stands. The receiver owns it.
 type Run struct {
 	ID     checkpoint.ID
 	Status Status
@@ -30,27 +30,30 @@ type Run struct {
 	Updated      time.Time
 	// Questions are open. Only Start and Resume return them with their tokens.
 	Questions []Question
-	// Problems are why calls wait that wait for no person.
+	// Problems say why a call waits although it does not wait for a person, and which answers were
+	// refused.
 	Problems []Problem
-	// Message is the last one of a run that finished, or why it failed.
+	// Message is the agent's last message where the run finished, and the reason where it failed.
 	Message string
 }
 
-// A Question is an open prompt of a tool call of the run.
+// A Question is an open prompt of the run, and the tool call that asks it. Its questions are in
+// Prompt, and are answered together.
 type Question struct {
 	Origin
-	gate.Outcome // Prompt, and where it can be answered out of band
+	gate.Outcome // the Prompt, and where it can be answered out of band
 }
 
-// A Problem is why a tool call cannot go on now. Resume tries again; Err says whether somebody has
-// to do something first.
+// A Problem says why a tool call cannot go on now, or why an answer was refused. Resume tries
+// again; Err tells whether something has to be done first.
 type Problem struct {
 	Origin
-	Interaction checkpoint.ID // zero: there is none
+	Interaction checkpoint.ID // zero: nothing is recorded of the call
 	Err         error
 }
 
-// ofSummary is the run as it is recorded. A result that is none of an agent's is the error.
+// ofSummary is the run as it is recorded. The error is ErrCheckpoint where its result is not one
+// that this package wrote.
 func ofSummary(s gate.RunSummary) (*Run, error) {
 	r := &Run{ID: s.ID, Status: Waiting, Created: s.Created, Updated: s.Updated}
 	if known, err := readNotes(s.Notes); err == nil {

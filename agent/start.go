@@ -13,22 +13,27 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// A Start begins a run. Scope and Facilities are the host's grant (see [gate.Call]).
+// A Start says what a run begins with.
 type Start struct {
+	// Scope and Facilities are what the host grants to the run's calls, as in [gate.Call].
 	Scope      string
 	Messages   []*schema.Message
 	Facilities []interrupt.Facility
-	// Conversation is the host's name for what the messages belong to. While a run of the same
-	// conversation and scope has not ended, another one is ErrConversationOpen; with CancelOpen the
-	// questions of that run are cancelled first, which its tools and its model are told, and it
-	// goes on to its end. Empty: the run stands alone.
+	// Conversation is the host's name for the conversation to which the messages belong. While a
+	// run of it in the same scope has not ended, Start is ErrConversationOpen, or does what
+	// CancelOpen says. Empty: the run belongs to none.
 	Conversation string
-	CancelOpen   bool
+	// CancelOpen first brings the conversation's other run to its end: its open questions are
+	// cancelled, its tools and its model are told so, and it goes on with that.
+	CancelOpen bool
 }
 
-// Start runs the agent until it stops: it finished, or people are needed. Nothing happens before
-// its events are ranged over. Cancelling ctx breaks off what models and tools do; the run stops
-// there, and what it asked until then is kept.
+// Start begins a run, which goes on until it ends or people are needed. Nothing happens before its
+// events are ranged over. Cancelling ctx cancels what models and tools do; the run stops there, and
+// keeps the questions that were asked until then.
+//
+// An error that comes without a run means that none began: [ErrConversationOpen], [ErrExtra], or
+// one of the gate's. Other errors come with the run as it stands.
 func (a *Agent) Start(ctx context.Context, s Start) Events {
 	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.start(ctx, s, tell) })
 }
@@ -52,24 +57,27 @@ func (a *Agent) start(ctx context.Context, s Start, tell func(Event)) (*Run, err
 	return a.goOn(ctx, g)
 }
 
-// A Resume goes on with a run.
+// A Resume says which run goes on, and with which answers. Scope and Facilities are those of
+// [Start].
 type Resume struct {
 	Scope      string
 	Run        checkpoint.ID
-	Answers    []Answer
+	Answers    []Answer // to any number of the run's questions
 	Facilities []interrupt.Facility
 }
 
 // Resume gives the answers and goes on with the run until it stops again. Questions without an
-// answer stay open with the tokens they have. Without answers it goes on with what was answered by
-// another road meanwhile, and tries again what could not go on.
+// answer stay open, with the same tokens. Without answers, the run goes on with what was answered
+// by another road, and tries again what had a problem.
 //
-// A run that has ended is returned as it is, and nothing runs. One that goes on elsewhere is
-// [gate.ErrBusy], an unknown one and one of another scope or agent [gate.ErrInvalidContinuation].
-// An answer that is refused is a [Problem] of the run, with the question still open. One with a
-// token is recorded when its call goes on: a run that stops before leaves the question open, too.
-// One to a call that has ended since is the problem [gate.ErrAlreadyAnswered], so that the same
-// Resume can be made again.
+// A run that has ended is told as it is, and nothing runs. A run that goes on elsewhere is
+// [gate.ErrBusy]. An unknown run, and one of another scope or agent, is
+// [gate.ErrInvalidContinuation].
+//
+// An answer that is refused is a [Problem] of the run, and its question is still open. An answer
+// with a token is recorded when its call goes on; where the run stops before that, the question
+// stays open too. An answer to a call that has gone on since is the problem
+// [gate.ErrAlreadyAnswered], so whoever does not know whether a Resume arrived can repeat it.
 func (a *Agent) Resume(ctx context.Context, r Resume) Events {
 	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.resume(ctx, r, tell) })
 }
@@ -104,7 +112,7 @@ func (a *Agent) resume(ctx context.Context, r Resume, tell func(Event)) (*Run, e
 	return a.goOn(ctx, g)
 }
 
-// ended is a run that has ended, to whoever wants to go on with it.
+// ended is what the resume of a run that has ended returns.
 func ended(s gate.RunSummary) (*Run, error) {
 	run, err := ofSummary(s)
 	if err != nil {

@@ -105,7 +105,7 @@ func (s *toolStream[T]) pump(source *schema.StreamReader[T], tell func(piece T))
 	}
 }
 
-// finish passes on how a call ended whose first piece was passed on before: eino reads the rest from
+// finish passes on how a call ended whose first piece was passed on before: eino reads the end from
 // the same stream.
 func (s *toolStream[T]) finish(r reply, err error, words func(text string) T) {
 	var none T
