@@ -65,5 +65,6 @@ func New(ctx context.Context, g *gate.Gate, build Build, opts *Options) (*Agent,
 }
 
 // Close is [gate.Face.Close] of the agent's face: from then on no run begins or is resumed, and
-// those that go on stop at their next tool call. It waits for them until ctx ends.
+// those that go on stop at their next tool call. It waits for them; where ctx ends first, they are
+// cancelled and Close returns ctx's error.
 func (a *Agent) Close(ctx context.Context) error { return a.face.Close(ctx) }
