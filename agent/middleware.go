@@ -25,10 +25,12 @@ func Middleware(tools ...*gate.Tool) compose.ToolMiddleware {
 			return through(ours, next, asText.invoke, func(out *compose.ToolOutput) *string { return &out.Result })
 		},
 		Streamable: func(next compose.StreamableToolEndpoint) compose.StreamableToolEndpoint {
-			return through(ours, next, asText.stream, func(out *compose.StreamToolOutput) **schema.StreamReader[string] { return &out.Result })
+			return through(ours, next, asText.stream,
+				func(out *compose.StreamToolOutput) **schema.StreamReader[string] { return &out.Result })
 		},
 		EnhancedInvokable: func(next compose.EnhancedInvokableToolEndpoint) compose.EnhancedInvokableToolEndpoint {
-			return through(ours, next, asParts.invoke, func(out *compose.EnhancedInvokableToolOutput) **schema.ToolResult { return &out.Result })
+			return through(ours, next, asParts.invoke,
+				func(out *compose.EnhancedInvokableToolOutput) **schema.ToolResult { return &out.Result })
 		},
 		EnhancedStreamable: func(next compose.EnhancedStreamableToolEndpoint) compose.EnhancedStreamableToolEndpoint {
 			return through(ours, next, asParts.stream,
