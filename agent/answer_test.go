@@ -13,6 +13,7 @@ import (
 	"github.com/parley-go/parley/agent"
 	"github.com/parley-go/parley/checkpoint/memstore"
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/interrupt"
 )
 
 // R24: a question is answered by another road, with or without the run being resumed by it; the run
@@ -146,5 +147,43 @@ func TestNobodyCanBeAsked(t *testing.T) {
 	run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}}).Run()
 	if err != nil || run.Status != agent.Finished || !strings.Contains(run.Message, "Use the console.") {
 		t.Fatalf("have %+v, %v", run, err)
+	}
+}
+
+// R13: a host that cannot show a question that is open leaves it open, and so does one that lacks what
+// the tool cannot do without; the run goes on where that is there.
+func TestResumedWithoutFacilities(t *testing.T) {
+	var effects atomic.Int64
+	w := open(t, memstore.New(), worldOptions{
+		tools: []*gate.Tool{deploy(&effects, &gate.ToolOptions{Needs: []interrupt.Facility{interrupt.FacilityPermission}})},
+		model: after(deploying("a")),
+	})
+	run := w.start()
+	q := of(t, run, "a")
+	without := func(what string, answers ...agent.Answer) {
+		t.Helper()
+		again, err := w.agent.Resume(t.Context(), agent.Resume{Scope: "ann", Run: run.ID, Answers: answers}).Run()
+		if err != nil || again.Status != agent.Waiting || len(again.Problems) != 1 || again.Problems[0].Interaction != q.Interaction {
+			t.Fatalf("%s: have %+v, %v", what, again, err)
+		}
+		wantCode(t, what, again.Problems[0].Err, gate.ErrConfirmationRequired)
+	}
+	without("it is open")
+	without("it is answered here", to(q, allow))
+	again := w.resume(run.ID)
+	wantWaiting(t, again, "a")
+	if of(t, again, "a").Prompt.Token != q.Prompt.Token {
+		t.Error("the question has another token")
+	}
+	err := w.gate.Answer(t.Context(), gate.AnswerRequest{
+		Interaction: q.Interaction, Round: 1, Scope: "ann", By: "the inbox", Answers: to(q, allow).Answers,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	without("it was answered elsewhere")
+	wantFinished(t, w.resume(run.ID), "[deployed a]")
+	if effects.Load() != 1 {
+		t.Errorf("%d effects", effects.Load())
 	}
 }

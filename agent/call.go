@@ -10,6 +10,7 @@ import (
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/compose"
 
+	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/gate"
 	"github.com/parley-go/parley/interrupt"
 )
@@ -151,16 +152,27 @@ func (g *going) settle(ctx context.Context, e envelope, outcome gate.Outcome, er
 		return reply{words: "This call is not allowed here. It was not carried out. Do not make it again.", code: failed.Code}, nil
 	}
 	words, ok := told(failed)
-	if !ok {
+	if !ok || failed.Code == gate.ErrConfirmationRequired && g.unended(ctx, failed.Interaction) {
 		return reply{}, g.wait(ctx, e, err)
 	}
 	g.done(e)
 	return reply{words: words, code: failed.Code}, nil
 }
 
+// unended reports whether an interaction goes on: a host that cannot show its question, which
+// another one showed, is no reason to end the call.
+func (g *going) unended(ctx context.Context, id checkpoint.ID) bool {
+	if id.IsZero() {
+		return false
+	}
+	in, err := g.face.InspectID(ctx, g.scope, id)
+	return err != nil || slices.Contains([]checkpoint.Status{checkpoint.Started, checkpoint.Open, checkpoint.Answered}, in.Status)
+}
+
 // wait stops the call here: eino stores which one it is.
 func (g *going) wait(ctx context.Context, e envelope, why error) error {
-	g.waits(e, why)
+	_, path, _ := place(ctx)
+	g.waits(path, e, why)
 	return tool.StatefulInterrupt(ctx, e.Start, e.String())
 }
 

@@ -21,9 +21,13 @@ var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c
 // told so, with a context that is cancelled; no model is asked. The run has failed then, with
 // [gate.ErrCancelled].
 //
-// A run that has ended stays as it is. A run that goes on elsewhere is [gate.ErrBusy]: first cancel
-// the context with which it goes on. A question that was answered by another road and not carried
-// out stays as it is until it expires.
+// Cancel also ends a run that cannot go on, because its agent has changed or a tool is gone. A run
+// that has ended stays as it is. A run that goes on elsewhere is [gate.ErrBusy]: first cancel the
+// context with which it goes on.
+//
+// Three kinds of question stay until they expire, and nothing follows from an answer to them: of a
+// tool that is gone, of one that keeps its questions open, and one that was answered by another
+// road and not carried out.
 func (a *Agent) Cancel(ctx context.Context, scope string, run checkpoint.ID) Events {
 	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.cancelRun(ctx, scope, run, tell) })
 }
@@ -94,7 +98,10 @@ func (g *going) finishCancelled(ctx context.Context) (*Run, error) {
 			continue
 		}
 		request := gate.AnswerRequest{Interaction: interaction, Round: s.Prompt.Round, Scope: g.scope, Answers: cancelled(s.Prompt)}
-		if err := g.face.Answer(ctx, request); err != nil {
+		// What is refused for good, such as the question of a tool that is gone or keeps it open,
+		// is no reason to keep the run: nothing follows from an answer to it any more.
+		var refused *gate.Error
+		if err := g.face.Answer(ctx, request); err != nil && (!errors.As(err, &refused) || refused.Code.Retryable()) {
 			return nil, fmt.Errorf("cancel run %s: %w", id, err)
 		}
 	}

@@ -27,6 +27,8 @@ type envelope struct {
 	// calls that lead to it, from the agent at the top: [2 0] is the first call of the agent that
 	// the third call of the agent at the top runs.
 	Position []int `json:"position,omitempty"`
+
+	path string // of the agent; in this going only
 }
 
 const envelopeVersion = 1

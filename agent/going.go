@@ -38,6 +38,7 @@ type going struct {
 	unused  map[string]string   // under which name it is kept, where it is new and none of its calls has come
 	calls   map[string]envelope // that wait, by start ID
 	trouble map[string]error    // why a call that waits cannot go on, by start ID
+	told    map[string]bool     // the calls of whose waiting eino told, by start ID
 }
 
 type goingKey struct{}
@@ -138,8 +139,10 @@ func (g *going) answer(start string) (Answer, bool) {
 	return a, ok
 }
 
-// waits notes a call that waits; why is set where that is not for a person.
-func (g *going) waits(e envelope, why error) {
+// waits notes a call of the agent with that path that waits; why is set where that is not for a
+// person.
+func (g *going) waits(path string, e envelope, why error) {
+	e.path = path
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.calls[e.Start] = e
@@ -154,7 +157,33 @@ func (g *going) isOurs(info any) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	_, ok := g.calls[start]
+	g.told[start] = true
 	return ok
+}
+
+// swallowed reports whether a call that waits was taken for one that has ended.
+func (g *going) swallowed() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for start, e := range g.calls {
+		if !g.told[start] {
+			return fmt.Errorf("call of tool %q: %w", e.Tool, ErrSwallowed)
+		}
+	}
+	return nil
+}
+
+// waitsIn is swallowed for the calls of one agent, whose model is to be asked what comes after
+// them.
+func (g *going) waitsIn(path string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, e := range g.calls {
+		if e.path == path {
+			return fmt.Errorf("call of tool %q: %w", e.Tool, ErrSwallowed)
+		}
+	}
+	return nil
 }
 
 // notes are what the run's record keeps of it.

@@ -13,8 +13,9 @@ import (
 // the named tools calls of the gate. Give it the gate's halves that Wrap returned.
 //
 // It must be the last of ToolCallMiddlewares. A middleware after it runs between the gate and the
-// tool: it could change arguments that a person has approved, and swallow a question. The half for
-// the agent that Wrap returns has no such gap.
+// tool: it could change arguments that a person has approved, and a question that it swallows
+// becomes a failure of the tool. The half for the agent that Wrap returns has no such gap. In both
+// forms, a middleware before it that takes a question for a failure is [ErrSwallowed].
 func Middleware(tools ...*gate.Tool) compose.ToolMiddleware {
 	ours := map[string]bool{}
 	for _, t := range tools {

@@ -119,6 +119,9 @@ func (g *going) takeTurn(ctx context.Context) (turn, *schema.Message, error) {
 	// other words the next time (its result need not be kept), and yet its answer has been acted
 	// on.
 	t.name = "model\x00" + path + "\x00" + strconv.Itoa(t.n)
+	if err := g.waitsIn(path); err != nil && g.caller.Err() == nil {
+		return t, nil, err
+	}
 	data, ok := g.run.Kept(t.name)
 	if !ok || len(data) == 0 { // none, or it was forgotten
 		return t, nil, context.Cause(g.caller) // who has left is asked nothing for

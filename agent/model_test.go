@@ -246,7 +246,11 @@ func TestExtraThatCannotBeStored(t *testing.T) {
 	if _, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{input}}).Run(); !errors.Is(err, agent.ErrExtra) {
 		t.Errorf("at the start: %v", err)
 	}
-	_, err := w.agent.Start(t.Context(), releaseIt).Run()
+	_, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x"), nil}}).Run()
+	if err == nil || !strings.Contains(err.Error(), "message 2 is nil") {
+		t.Errorf("a message that is none: %v", err)
+	}
+	_, err = w.agent.Start(t.Context(), releaseIt).Run()
 	wantCode(t, "from the model", err, agent.ErrExtra)
 	list, err := w.gate.List(t.Context(), gate.ListQuery{Scope: "ann"})
 	if err != nil || len(list.Interactions) > 0 {

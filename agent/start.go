@@ -24,7 +24,8 @@ type Start struct {
 	// CancelOpen says. Empty: the run belongs to none.
 	Conversation string
 	// CancelOpen first brings the conversation's other run to its end: its open questions are
-	// cancelled, its tools and its model are told so, and it goes on with that.
+	// cancelled, its tools and its model are told so, and it goes on with that. Where somebody else
+	// goes on with that run now, Start is [gate.ErrBusy].
 	CancelOpen bool
 }
 

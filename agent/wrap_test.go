@@ -11,6 +11,7 @@ import (
 
 	"github.com/cloudwego/eino/components"
 	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/components/tool/utils"
 	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
 
@@ -326,6 +327,16 @@ func TestNotWired(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := after(deploying("a"))
+	naked, err := utils.InferTool("naked", "d", func(ctx context.Context, _ struct{}) (string, error) {
+		_, err := interrupt.Ask(ctx, interrupt.ToolPermission("naked", "Do it"))
+		return "", err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asks := open(t, memstore.New(), worldOptions{model: after(scripted.Do(call("n", "naked", struct{}{}))), plain: []tool.BaseTool{naked}})
+	_, err = asks.agent.Start(t.Context(), releaseIt).Run()
+	wantCode(t, "a tool that is not wrapped", err, agent.ErrUnwrapped)
 	wired, err := agent.New(t.Context(), g, chat("A", m, compose.ToolsNodeConfig{Tools: []tool.BaseTool{agent.Tool(pay)}}), nil)
 	if err != nil {
 		t.Fatal(err)

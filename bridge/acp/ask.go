@@ -169,6 +169,9 @@ func (a *asking) put(ctx context.Context, w wireQuestion) (json.RawMessage, erro
 		return nil, errElsewhere
 	}
 	result, err := a.turn.bridge.peer.CallExtension(waiting, extension+w.method, w.params)
+	if err != nil {
+		a.turn.bridge.givenUp()
+	}
 	if a.turn.ctx.Err() != nil || err != nil && waiting.Err() != nil {
 		return nil, a.ended(ctx, waiting)
 	}

@@ -36,6 +36,7 @@ type Bridge struct {
 	connected chan struct{} // closed when the fields up to the blank line are set
 	peer      peer
 	out       *outbound
+	whole     bool // the agent has all methods of the SDK's interface
 
 	mu       sync.Mutex // guards what follows
 	used     bool       // Connect was called
@@ -44,7 +45,9 @@ type Bridge struct {
 	can      capabilities
 	sessions map[acp.SessionId]*session
 	turns    map[string]*Turn // that were read and are not finished, by the key in their _meta
-	alive    sync.WaitGroup   // turns
+	owed     []*Turn          // that are over, and whose responses were not sent
+	gone     bool             // no responses are sent any more
+	alive    sync.WaitGroup   // turns, up to their responses
 }
 
 // A session is what the bridge knows of one: its line of questions, and the turn that goes on.
@@ -76,12 +79,12 @@ func New(g *gate.Gate, opts *Options) (*Bridge, error) {
 // [acp.NewAgentSideConnection] does, and returns the connection for what the agent asks of the
 // client beside. A bridge has one connection.
 //
-// The agent is an ordinary one. Its Prompt finds the turn with [TurnOf], and its context ends with
-// the turn, whatever the SDK makes of it. It need not do anything in Cancel and CloseSession.
+// The agent's Prompt finds the turn with [TurnOf], and its context ends with the turn, whatever the
+// SDK makes of it. There is nothing to do in Cancel and CloseSession.
 //
 // Writing does not wait for the client to read. Where out is closed, or its reader is gone, the
 // connection is lost.
-func (b *Bridge) Connect(agent acp.Agent, out io.Writer, in io.Reader) (*acp.AgentSideConnection, error) {
+func (b *Bridge) Connect(agent Agent, out io.Writer, in io.Reader) (*acp.AgentSideConnection, error) {
 	if agent == nil || out == nil || in == nil {
 		return nil, errors.New("connect: agent, out and in must not be nil")
 	}
@@ -96,18 +99,22 @@ func (b *Bridge) Connect(agent acp.Agent, out io.Writer, in io.Reader) (*acp.Age
 	if used {
 		return nil, errors.New("connect: the bridge is closed, or has a connection")
 	}
-	b.out = newOutbound(out)
-	conn := acp.NewAgentSideConnection(&served{agent, b}, b.out, &inbound{bridge: b, source: newLines(in)})
+	b.out = newOutbound(out, b.sent)
+	whole, _ := agent.(acp.Agent)
+	b.whole = whole != nil
+	conn := acp.NewAgentSideConnection(&served{whole, agent, b}, b.out, &inbound{bridge: b, source: newLines(in)})
 	conn.SetLogger(b.opts.Logger)
 	b.peer = conn
+	go b.out.write(conn.Done())
 	close(b.connected)
 	return conn, nil
 }
 
-// Close lets no turn begin, breaks off those that go on without recording anything, and waits for
-// their handlers (R32). Their questions stay open in the ledger. The gate and its other faces are
-// left alone. Where ctx ends first, contexts of handlers are cancelled and Close returns ctx's
-// error. A goroutine may be left that writes to a client that does not read: it ends when out does.
+// Close lets no turn begin, breaks off those that go on without recording anything, waits for their
+// handlers (R32), and until their responses are written. Their questions stay open in the ledger.
+// The gate and its other faces are left alone. Where ctx ends first, contexts of handlers are
+// cancelled and Close returns ctx's error. The connection is the caller's, who ends it with in and
+// out.
 func (b *Bridge) Close(ctx context.Context) error {
 	b.mu.Lock()
 	b.closed = true
@@ -120,13 +127,13 @@ func (b *Bridge) Close(ctx context.Context) error {
 	go func() {
 		b.alive.Wait()
 		if b.out != nil {
-			b.out.end()
+			b.out.wait(ctx, 0)
 		}
 		close(done)
 	}()
 	select {
 	case <-done:
-		return err
+		return errors.Join(err, ctx.Err())
 	case <-ctx.Done():
 		return ctx.Err()
 	}

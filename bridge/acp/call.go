@@ -81,10 +81,12 @@ func (t *Turn) converse(ctx context.Context, shown *ShownCall) (json.RawMessage,
 			}
 			request.Answers = cancelled(asked)
 		}
-		outcome, err := t.bridge.face.Invoke(shown.Answered(recording), request)
+		outcome, err := t.invoke(over, shown.Answered(recording), request)
 		prompt, refused := outcome.Prompt, error(nil)
 		var e *gate.Error
 		switch errors.As(err, &e); {
+		case err != nil && e == nil: // it was waiting
+			return nil, t.stopped(ctx)
 		case err == nil && prompt == nil:
 			return outcome.Result, nil
 		case err == nil && outcome.OutOfBand:
@@ -104,6 +106,18 @@ func (t *Turn) converse(ctx context.Context, shown *ShownCall) (json.RawMessage,
 			return nil, err
 		}
 	}
+}
+
+// invoke makes a request of the gate. One that goes on with an answer by another road waits where
+// somebody else is at it already, such as another window.
+func (t *Turn) invoke(over, recording context.Context, request gate.Call) (gate.Outcome, error) {
+	if request.Token == "" || request.Answers != nil {
+		return t.bridge.face.Invoke(recording, request)
+	}
+	waiting, stop := context.WithCancel(recording)
+	defer stop()
+	defer context.AfterFunc(over, stop)()
+	return t.bridge.face.Wait(waiting, request)
 }
 
 // refuses reports whether another answer to the same question can be a good one.

@@ -7,8 +7,8 @@
 //	<-conn.Done()
 //	err = bridge.Close(ctx)
 //
-// myAgent is an [acp.Agent] as the SDK has it. In its Prompt it finds the turn, and makes the tool
-// calls of its model with it:
+// myAgent is an [Agent], as every [acp.Agent] is. In its Prompt it finds the turn, and makes the
+// tool calls of its model with it:
 //
 //	func (a *myAgent) Prompt(
 //		ctx context.Context, p acp.PromptRequest,

@@ -60,8 +60,6 @@ type anAgent struct {
 	calls  func(method string)
 }
 
-var _ acp.Agent = (*anAgent)(nil)
-
 func (a *anAgent) called(method string) {
 	if a.calls != nil {
 		a.calls(method)
@@ -173,7 +171,7 @@ type message struct {
 }
 
 // open connects an editor with the agent, before anything is said.
-func open(t *testing.T, g *gate.Gate, opts *acpbridge.Options, agent acp.Agent) *editor {
+func open(t *testing.T, g *gate.Gate, opts *acpbridge.Options, agent acpbridge.Agent) *editor {
 	t.Helper()
 	o := acpbridge.Options{}
 	if opts != nil {
@@ -235,7 +233,7 @@ const (
 )
 
 // connect is open, and the beginning of a session s1.
-func connect(t *testing.T, g *gate.Gate, opts *acpbridge.Options, agent acp.Agent, capabilities string) *editor {
+func connect(t *testing.T, g *gate.Gate, opts *acpbridge.Options, agent acpbridge.Agent, capabilities string) *editor {
 	t.Helper()
 	e := open(t, g, opts, agent)
 	e.response(e.request("initialize", `{"protocolVersion":1,"clientCapabilities":`+capabilities+`}`))

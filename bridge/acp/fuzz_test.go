@@ -21,8 +21,8 @@ func fuzzed(t *testing.T, effects *counter) (e *editor, id string, q message) {
 	return e, id, e.asked(permission)
 }
 
-// FuzzOutcome: whatever the client sends as the outcome, what was asked for happens only where it is
-// an object that says selected and the option's id, each once.
+// FuzzOutcome: whatever the client sends as the outcome, what was asked for happens only where it
+// is an object that says selected and the option's id, each once.
 func FuzzOutcome(f *testing.F) {
 	for _, seed := range []string{
 		selected("allow_once"), selected("reject_once"), cancelledOutcome, `{}`, `null`, `{"outcome":null}`,
@@ -62,8 +62,8 @@ func exactly(result string) bool {
 	return json.Unmarshal(outcome, &r) == nil && r["outcome"]["outcome"] == "selected" && r["outcome"]["optionId"] == "allow_once"
 }
 
-// FuzzLine: whatever a client writes, the agent still answers, and a question that is open is neither
-// answered nor lost, unless it was cancelled.
+// FuzzLine: whatever a client writes, the agent still answers, and a question that is open is
+// neither answered nor lost, unless it was cancelled.
 func FuzzLine(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `[]`, `nonsense`, cancelLine, `{"jsonrpc":"2.0","id":1,"method":"session/prompt"}`,

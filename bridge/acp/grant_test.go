@@ -18,8 +18,8 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// R24: the host is asked for every round as whom the session is served; what it refuses, and a panic
-// of its, is unauthorized, and its words stay with it.
+// R24: the host is asked for every round as whom the session is served; what it refuses, and a
+// panic of its, is unauthorized, and its words stay with it.
 func TestAuthorize(t *testing.T) {
 	var effects counter
 	g := memGate(t, deploy(&effects, nil))
@@ -146,8 +146,8 @@ func TestNoToken(t *testing.T) {
 	}
 }
 
-// R13: with an inbox, a question that the client cannot be asked waits there; the same call in a later
-// turn goes on when it was answered.
+// R13: with an inbox, a question that the client cannot be asked waits there; the same call in a
+// later turn goes on when it was answered.
 func TestOutOfBand(t *testing.T) {
 	g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{region()}, PromptLink: func(id checkpoint.ID) string {
 		return "https://inbox.example.com/" + id.String()
@@ -217,6 +217,34 @@ func (l *loader) LoadSession(ctx context.Context, _ acp.LoadSessionRequest) (acp
 	return acp.LoadSessionResponse{}, l.load(ctx)
 }
 
+// An agent of three methods is one; what it has not is not found, also what the SDK would call
+// without looking, and nothing of that ends the process.
+func TestSmallAgent(t *testing.T) {
+	var effects counter
+	whole := caller(nil)
+	agent := struct{ acpbridge.Agent }{whole}
+	if _, is := any(agent).(acp.Agent); is {
+		t.Fatal("it has more than it should")
+	}
+	e := connect(t, memGate(t, deploy(&effects, nil)), nil, agent, plain)
+	for method, params := range map[string]string{
+		"authenticate": `{"methodId":"x"}`, "session/load": `{"sessionId":"s1","cwd":"/","mcpServers":[]}`, "session/list": `{}`,
+		"session/resume": `{"sessionId":"s1","cwd":"/"}`, "session/set_mode": `{"sessionId":"s1","modeId":"x"}`, "logout": `{}`, "nes/start": `{}`,
+		"session/of/a/later/version": `{}`, "_extension": `{}`, "session/set_config_option": `{"sessionId":"s1","configId":"a","value":"b"}`,
+	} {
+		if m, _ := e.response(e.request(method, params)); m.Error == nil || m.Error.Code != -32601 {
+			t.Errorf("%s: %s", method, m.Text)
+		}
+	}
+	e.write(`{"jsonrpc":"2.0","method":"document/didOpen","params":{}}`)
+	e.prompt(`deploy {"service":"api"}`)
+	e.asked(permission)
+	m, _ := e.response(e.request("session/close", `{"sessionId":"s1"}`))
+	if m.Error != nil {
+		t.Errorf("close: %s", m.Text)
+	}
+}
+
 // After its response nothing of a turn is sent, and no call begins.
 func TestTurnIsOver(t *testing.T) {
 	var effects counter
@@ -237,8 +265,8 @@ func TestTurnIsOver(t *testing.T) {
 	e.wantQuiet()
 }
 
-// A call that goes on when the agent's Prompt has returned is broken off, told to its end, and waited
-// for.
+// A call that goes on when the agent's Prompt has returned is broken off, told to its end, and
+// waited for.
 func TestPromptReturnsEarly(t *testing.T) {
 	var effects counter
 	g := memGate(t, deploy(&effects, nil))
@@ -290,8 +318,8 @@ func TestCancelBeforeCommit(t *testing.T) {
 	}
 }
 
-// What is wrong with a call is its end, and the turn goes on; an agent whose Prompt returns a code has
-// it in the response.
+// What is wrong with a call is its end, and the turn goes on; an agent whose Prompt returns a code
+// has it in the response.
 func TestWrongCalls(t *testing.T) {
 	var ended error
 	var effects counter

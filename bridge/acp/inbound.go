@@ -6,6 +6,8 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/coder/acp-go-sdk"
 
@@ -63,9 +65,9 @@ func (r *inbound) line() ([]byte, error) {
 
 // A message is as much of a line as matters here.
 type message struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
+	ID     *json.RawMessage `json:"id"` // nil where it is null, as the SDK has it
+	Method string           `json:"method"`
+	Params json.RawMessage  `json:"params"`
 }
 
 // noticed acts on a line, and returns it as the SDK is to read it.
@@ -96,8 +98,27 @@ func (b *Bridge) noticed(line []byte) []byte {
 		if json.Unmarshal(m.Params, &p) == nil {
 			b.cancelRequest(requestID(p.RequestID))
 		}
+	case m.Method != "" && !b.whole && !strings.HasPrefix(m.Method, "_") && !slices.Contains(methods, m.Method):
+		return unserved(line)
 	}
 	return line
+}
+
+const unservedMethod = "_parley/unserved"
+
+// unserved makes an extension method of one that the agent may not have, which it does not have for
+// certain: the SDK calls what it knows without looking whether it is there.
+func unserved(line []byte) []byte {
+	var whole map[string]json.RawMessage
+	if json.Unmarshal(line, &whole) != nil {
+		return line
+	}
+	whole["method"] = json.RawMessage(`"` + unservedMethod + `"`)
+	out, err := json.Marshal(whole)
+	if err != nil {
+		return line
+	}
+	return append(out, '\n')
 }
 
 // requestID is one text for every way to write the id; "" is no id.
@@ -131,6 +152,6 @@ func (b *Bridge) prompted(line []byte, m message) []byte {
 	if err != nil || bytes.ContainsRune(out, '\n') {
 		return line
 	}
-	b.read(key, p.SessionId, requestID(m.ID))
+	b.read(key, p.SessionId, *m.ID)
 	return append(out, '\n')
 }

@@ -206,6 +206,46 @@ func TestAnsweredElsewhere(t *testing.T) {
 	}
 }
 
+// Two windows show one call. The one in which nobody answers waits for the work of the other, and
+// has its result.
+func TestTwoWindows(t *testing.T) {
+	var effects counter
+	began, release := make(chan struct{}), make(chan struct{})
+	g := memGate(t, raw("slow", func(ctx context.Context) (any, error) {
+		if _, err := interrupt.Ask(ctx, interrupt.ToolPermission("slow", "May it?")); err != nil {
+			return nil, err
+		}
+		close(began)
+		<-release
+		effects.add()
+		return "done", nil
+	}, &gate.ToolOptions{KeepResult: true}))
+	var results [2]string
+	var windows [2]*editor
+	var ids [2]string
+	var asked [2]message
+	for i := range windows {
+		windows[i] = connect(t, g, nil, caller(func(r string, err error) {
+			if results[i] = r; err != nil {
+				t.Errorf("window %d: %v", i, err)
+			}
+		}), plain)
+		ids[i] = windows[i].prompt("slow")
+		asked[i] = windows[i].asked(permission)
+	}
+	windows[0].answer(asked[0], selected("allow_once"))
+	<-began
+	windows[1].askedAt("$/cancel_request") // withdrawn while the other one works
+	close(release)
+	for i, w := range windows {
+		w.ends(ids[i], "end_turn")
+		if results[i] != `"done"` {
+			t.Errorf("window %d has %q", i, results[i])
+		}
+	}
+	effects.want(t, 1)
+}
+
 // A page that served its purpose is told, once, and not where it is asked for again.
 func TestCompleted(t *testing.T) {
 	tool := raw("page", func(ctx context.Context) (any, error) {

@@ -139,14 +139,14 @@ func TestClose(t *testing.T) {
 	g := memGate(t, deploy(&effects, nil))
 	ended := make(chan error, 1)
 	e := connect(t, g, nil, caller(func(_ string, err error) { ended <- err }), plain)
-	id := e.prompt(`deploy {"service":"api"}`)
+	e.write(`{"jsonrpc":"2.0","id":"<&>","method":"session/prompt","params":%s}`, promptOf(`deploy {"service":"api"}`))
 	e.asked(permission)
 	closed := make(chan error, 1)
 	go func() { closed <- e.bridge.Close(t.Context()) }()
 	if err := <-ended; !errors.Is(err, gate.ErrUnavailable) {
 		t.Errorf("the call ended with %v", err)
 	}
-	e.response(id)
+	e.response(`"\u003c\u0026\u003e"`)
 	if err := <-closed; err != nil {
 		t.Error(err)
 	}

@@ -13,15 +13,14 @@ import (
 // an underscore. And it does not wait for the client to read, so that one that stops reading stops
 // nothing else: what is urgent is written to memory, and what is not waits for room.
 type outbound struct {
-	out io.Writer
+	out  io.Writer
+	sent func(text []byte) // is told of every message, and of nil when no more is taken
 
 	mu      sync.Mutex // guards what follows
 	waiting [][]byte
 	size    int
-	err     error         // of the writer; no more is taken
-	ending  bool          // what is waiting is written, and that is all
+	err     error         // why no more is taken
 	changed chan struct{} // closed and renewed when something of it changes
-	ended   chan struct{}
 }
 
 const (
@@ -36,27 +35,33 @@ const extension = "_parley/"
 
 var errNotReading = errors.New("the client does not read")
 
-func newOutbound(out io.Writer) *outbound {
-	o := &outbound{out: out, changed: make(chan struct{}), ended: make(chan struct{})}
-	go o.write()
-	return o
+func newOutbound(out io.Writer, sent func(text []byte)) *outbound {
+	return &outbound{out: out, sent: sent, changed: make(chan struct{})}
 }
 
 // Write takes one message; the SDK writes each in one piece.
 func (o *outbound) Write(p []byte) (int, error) {
 	text := renamed(p)
+	if err := o.take(text); err != nil {
+		o.sent(nil)
+		return 0, err
+	}
+	o.sent(text)
+	return len(p), nil
+}
+
+func (o *outbound) take(text []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err == nil && o.size+len(text) > maxWaiting {
 		o.err = errNotReading
 		o.notify()
 	}
-	if o.err != nil {
-		return 0, o.err
+	if o.err == nil {
+		o.waiting, o.size = append(o.waiting, text), o.size+len(text)
+		o.notify()
 	}
-	o.waiting, o.size = append(o.waiting, text), o.size+len(text)
-	o.notify()
-	return len(p), nil
+	return o.err
 }
 
 // renamed is a copy of the message under the name that it has on the wire. The SDK writes a request
@@ -82,44 +87,39 @@ func isNumber(b []byte) bool {
 	return len(b) > 0 && len(bytes.Trim(b, "0123456789")) == 0
 }
 
-// write writes what is waiting, until the end.
-func (o *outbound) write() {
-	defer close(o.ended)
-	defer o.refuse()
+// write writes what is waiting, until the connection is gone or out fails.
+func (o *outbound) write(gone <-chan struct{}) {
 	for {
 		o.mu.Lock()
-		batch, changed := o.waiting, o.changed
-		stop := o.err != nil || o.ending && len(batch) == 0
+		batch, changed, failed := o.waiting, o.changed, o.err != nil
 		o.waiting = nil
 		o.mu.Unlock()
-		if stop {
-			return
-		}
-		if len(batch) == 0 {
-			<-changed
-			continue
+		if failed {
+			break
 		}
 		for _, text := range batch {
 			_, err := o.out.Write(text)
-			o.mu.Lock()
-			o.size -= len(text)
-			if err != nil && o.err == nil {
-				o.err = err
-			}
-			o.notify()
-			o.mu.Unlock()
+			o.wrote(len(text), err)
+		}
+		if len(batch) > 0 {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-gone:
+			o.wrote(0, io.ErrClosedPipe)
 		}
 	}
+	o.sent(nil)
 }
 
-// refuse takes no more, since nobody writes it any more.
-func (o *outbound) refuse() {
+func (o *outbound) wrote(size int, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.size -= size
 	if o.err == nil {
-		o.err = io.ErrClosedPipe
+		o.err = err
 	}
-	o.waiting = nil
 	o.notify()
 }
 
@@ -129,11 +129,11 @@ func (o *outbound) notify() {
 	o.changed = make(chan struct{})
 }
 
-// wait waits until there is room for what is not urgent, or it makes no difference any more.
-func (o *outbound) wait(ctx context.Context) {
+// wait waits until no more than that is waiting, or it makes no difference any more.
+func (o *outbound) wait(ctx context.Context, most int) {
 	for {
 		o.mu.Lock()
-		full, changed := o.size > room && o.err == nil, o.changed
+		full, changed := o.size > most && o.err == nil, o.changed
 		o.mu.Unlock()
 		if !full {
 			return
@@ -144,13 +144,4 @@ func (o *outbound) wait(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// end writes what is waiting and then no more.
-func (o *outbound) end() {
-	o.mu.Lock()
-	o.ending = true
-	o.notify()
-	o.mu.Unlock()
-	<-o.ended
 }

@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// A byHand agent makes its calls itself: one for each word of a message. It keeps those that have no
-// end yet, so that another process goes on with them.
+// A byHand agent makes its calls itself: one for each word of a message. It keeps those that have
+// no end yet, so that another process goes on with them.
 type byHand struct {
 	*anAgent
 	dir    string

@@ -2,7 +2,6 @@ package acpbridge
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/coder/acp-go-sdk"
@@ -10,14 +9,16 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// A served agent is the application's, with the bridge around what the bridge has to know of. All
-// else is the agent's own; methods that the SDK adds to its interface are, too.
+// A served agent is the application's, with the bridge around what the bridge has to know of. What
+// the SDK adds to its interface is the agent's own, where it has that, and else does not get here.
 type served struct {
-	acp.Agent
-	bridge *Bridge
+	acp.Agent // nil where the application's has not all of its methods
+	agent     Agent
+	bridge    *Bridge
 }
 
 var (
+	_ acp.Agent                  = (*served)(nil)
 	_ acp.AgentLoader            = (*served)(nil)
 	_ acp.ExtensionMethodHandler = (*served)(nil)
 )
@@ -28,7 +29,7 @@ func (s *served) Initialize(ctx context.Context, p acp.InitializeRequest) (acp.I
 	b.mu.Lock()
 	b.client, b.can = p.ClientInfo, capabilitiesOf(p.ClientCapabilities)
 	b.mu.Unlock()
-	return s.Agent.Initialize(ctx, p)
+	return s.agent.Initialize(ctx, p)
 }
 
 // Prompt runs the agent's Prompt in its turn, whose context is the turn's own: the SDK's ends for
@@ -56,23 +57,17 @@ func (s *served) Prompt(ctx context.Context, p acp.PromptRequest) (response acp.
 	if t.ctx.Err() != nil { // it was cancelled before it began, and nobody needs to hear of it
 		return acp.PromptResponse{}, unavailable(context.Cause(t.ctx))
 	}
-	return s.Agent.Prompt(context.WithValue(t.ctx, turnKey{}, t), p)
+	return s.agent.Prompt(context.WithValue(t.ctx, turnKey{}, t), p)
 }
 
-// givenUp is called when the SDK's context of a prompt ends. Where it gave the connection up itself,
-// over a line that is too long, nobody reads on to its end.
+// givenUp is called when the SDK's context of a prompt ends. Where it gave the connection up
+// itself, over a line that is too long, nobody reads on to its end.
 func (b *Bridge) givenUp() {
 	select {
 	case <-b.peer.Done():
 		b.lost()
 	default:
 	}
-}
-
-// CloseSession comes when the session's turns, which were cancelled when it was read, have ended.
-func (s *served) CloseSession(ctx context.Context, p acp.CloseSessionRequest) (acp.CloseSessionResponse, error) {
-	s.bridge.await(ctx, p.SessionId)
-	return s.Agent.CloseSession(ctx, p)
 }
 
 // await waits for the turns of a session that were cancelled.
@@ -92,22 +87,4 @@ func (b *Bridge) await(ctx context.Context, id acp.SessionId) {
 			return
 		}
 	}
-}
-
-// LoadSession is the agent's, where it has one.
-func (s *served) LoadSession(ctx context.Context, p acp.LoadSessionRequest) (acp.LoadSessionResponse, error) {
-	loader, ok := s.Agent.(acp.AgentLoader)
-	if !ok {
-		return acp.LoadSessionResponse{}, acp.NewMethodNotFound(acp.AgentMethodSessionLoad)
-	}
-	return loader.LoadSession(ctx, p)
-}
-
-// HandleExtensionMethod is the agent's, where it has one.
-func (s *served) HandleExtensionMethod(ctx context.Context, method string, params json.RawMessage) (any, error) {
-	handler, ok := s.Agent.(acp.ExtensionMethodHandler)
-	if !ok {
-		return nil, acp.NewMethodNotFound(method)
-	}
-	return handler.HandleExtensionMethod(ctx, method, params)
 }

@@ -22,8 +22,8 @@ type ShownCall struct {
 	call  Call
 	view  View
 	asked *asking // the latest prompt
-	// within is set where the call is one of [Turn.CallTool], which the turn waits for: it is told to
-	// its end also where the agent's Prompt has returned before it.
+	// within is set where the call is one of [Turn.CallTool], which the turn waits for: it is told
+	// to its end also where the agent's Prompt has returned before it.
 	within bool
 }
 

@@ -1,7 +1,9 @@
 package acpbridge
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,7 +19,8 @@ type Turn struct {
 	sessionID acp.SessionId
 	session   *session
 	key       string // in the _meta of its prompt
-	request   string // the id of its request
+	request   string // the id of its request, in canonical form
+	id        string // the same as the SDK writes it
 	between   bool   // it has none: see [Bridge.Between]
 
 	ctx    context.Context // ends with the turn, or before it
@@ -76,7 +79,7 @@ func (t *Turn) Update(u acp.SessionUpdate) error {
 		return fmt.Errorf("update session %s: %w", t.sessionID, err)
 	}
 	defer leave()
-	t.bridge.out.wait(t.ctx)
+	t.bridge.out.wait(t.ctx, room)
 	return t.update(u)
 }
 
@@ -97,7 +100,7 @@ func (t *Turn) enter() (leave func(), err error) {
 }
 
 // read is called when a prompt was read: its turn is there from now on.
-func (b *Bridge) read(key string, id acp.SessionId, request string) {
+func (b *Bridge) read(key string, id acp.SessionId, request json.RawMessage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, t := range b.turns {
@@ -105,7 +108,9 @@ func (b *Bridge) read(key string, id acp.SessionId, request string) {
 			t.cancel(errPrompt)
 		}
 	}
-	b.turn(key, id).request = request
+	t := b.turn(key, id)
+	written, _ := json.Marshal(request) // it was read as JSON
+	t.id, t.request = string(written), requestID(request)
 }
 
 // turn makes a turn. b.mu is held.
@@ -177,7 +182,27 @@ func (t *Turn) finish() {
 	delete(b.turns, t.key)
 	b.forget(t.session, t.sessionID)
 	close(t.done)
-	b.alive.Done()
+	if t.between || b.gone {
+		b.alive.Done()
+		return
+	}
+	b.owed = append(b.owed, t)
+}
+
+// sent notes the response of a turn that is over; until then the bridge is not closed. Without a
+// message there will be none.
+func (b *Bridge) sent(text []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.gone = b.gone || text == nil
+	rest, response := bytes.CutPrefix(text, []byte(`{"jsonrpc":"2.0","id":`))
+	b.owed = slices.DeleteFunc(b.owed, func(t *Turn) bool {
+		paid := b.gone || response && bytes.HasPrefix(rest, []byte(t.id+",")) && !bytes.HasPrefix(rest, []byte(t.id+`,"method"`))
+		if paid {
+			b.alive.Done()
+		}
+		return paid
+	})
 }
 
 // forget forgets a session that has no turn. b.mu is held.

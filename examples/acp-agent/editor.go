@@ -25,11 +25,6 @@ type editorAgent struct {
 	root     string
 }
 
-var (
-	_ acp.Agent       = (*editorAgent)(nil)
-	_ acp.AgentLoader = (*editorAgent)(nil)
-)
-
 func (e *editorAgent) Initialize(context.Context, acp.InitializeRequest) (acp.InitializeResponse, error) {
 	return acp.InitializeResponse{
 		ProtocolVersion: acp.ProtocolVersionNumber, AuthMethods: []acp.AuthMethod{},
@@ -98,23 +93,4 @@ func textOf(blocks []acp.ContentBlock) string {
 		}
 	}
 	return strings.Join(parts, "\n")
-}
-
-// LoadSession replays what was said, and then the calls that wait.
-func (e *editorAgent) LoadSession(ctx context.Context, p acp.LoadSessionRequest) (acp.LoadSessionResponse, error) {
-	said, err := e.sessions.read(string(p.SessionId))
-	if err != nil {
-		return acp.LoadSessionResponse{}, err
-	}
-	for _, m := range said {
-		update := acp.UpdateAgentMessageText(m.Content)
-		if m.Role == schema.User {
-			update = acp.UpdateUserMessageText(m.Content)
-		}
-		if err := e.bridge.Update(p.SessionId, update); err != nil {
-			return acp.LoadSessionResponse{}, err
-		}
-	}
-	_, err = acpagent.Waiting(ctx, e.bridge, e.agent, scope, p.SessionId)
-	return acp.LoadSessionResponse{}, err
 }

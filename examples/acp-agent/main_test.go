@@ -67,7 +67,7 @@ func (e *editor) text() string {
 // start starts the agent and connects the editor with it. kill ends the process as it stands.
 func start(t *testing.T, root, state string, e *editor) (conn *acp.ClientSideConnection, kill func()) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-state", state)
+	cmd := exec.Command(os.Args[0], "-state", state)
 	cmd.Dir, cmd.Stderr = root, os.Stderr
 	cmd.Env = append(os.Environ(), "ACP_AGENT_CHILD=1", "OPENAI_BASE_URL=", "OPENAI_API_KEY=", "OPENAI_MODEL=")
 	in, err := cmd.StdinPipe()
@@ -85,14 +85,17 @@ func start(t *testing.T, root, state string, e *editor) (conn *acp.ClientSideCon
 	if _, err := conn.Initialize(t.Context(), acp.InitializeRequest{ProtocolVersion: acp.ProtocolVersionNumber}); err != nil {
 		t.Fatal(err)
 	}
-	kill = sync.OnceFunc(func() {
-		_ = cmd.Process.Kill()
+	killed := false
+	kill = func() {
+		killed = cmd.Process.Kill() == nil
 		_ = cmd.Wait()
-	})
+	}
 	t.Cleanup(func() {
 		in.Close()
-		if err := cmd.Wait(); err != nil && cmd.ProcessState.Success() {
-			t.Error(err)
+		if !killed {
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 	return conn, kill
@@ -180,6 +183,27 @@ func TestKilled(t *testing.T) {
 	}
 	if text := second.text(); !strings.Contains(text, "edited notes.txt") || !strings.Contains(text, "scripted") {
 		t.Errorf("said %q", text)
+	}
+}
+
+// Half of an endpoint is a mistake, and not the scripted model.
+func TestChooseModel(t *testing.T) {
+	if m, err := chooseModel(t.Context(), func(string) string { return "" }); err != nil || m == nil {
+		t.Errorf("without an endpoint: %v, %v", m, err)
+	}
+	for _, left := range []string{"OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL"} {
+		_, err := chooseModel(t.Context(), func(name string) string {
+			if name == left {
+				return ""
+			}
+			return "http://localhost:1/v1"
+		})
+		if err == nil {
+			t.Errorf("without %s: want an error", left)
+		}
+	}
+	if _, err := chooseModel(t.Context(), func(name string) string { return "http://localhost:1/" + name }); err != nil {
+		t.Errorf("with an endpoint: %v", err)
 	}
 }
 

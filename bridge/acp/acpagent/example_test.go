@@ -16,8 +16,8 @@ import (
 
 // A releaser is an ACP agent: all that it does in a turn is to run an agent of eino's.
 type releaser struct {
-	acp.Agent // its other methods
-	agent     *agent.Agent
+	acpbridge.Agent // its other methods
+	agent           *agent.Agent
 }
 
 // Prompt goes on with what an earlier turn left, and then with the new message.

@@ -136,10 +136,15 @@ func (r *running) toEnd(events agent.Events) (*agent.Run, error) {
 			}
 		}
 		resume := agent.Resume{Scope: r.scope, Run: run.ID, Facilities: r.turn.Facilities()}
-		if answers != nil {
+		switch {
+		case answers != nil:
 			resume.Answers = []agent.Answer{{Interaction: q.Interaction, Token: q.Prompt.Token, Answers: answers}}
+			events = r.agent.Resume(shown.Answered(r.ctx), resume)
+		case err == nil: // answered by another road; whoever did that may have gone on with the run
+			events = r.agent.Wait(r.ctx, resume)
+		default:
+			events = r.agent.Resume(r.ctx, resume)
 		}
-		events = r.agent.Resume(shown.Answered(r.ctx), resume)
 	}
 }
 

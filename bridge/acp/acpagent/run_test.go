@@ -102,7 +102,6 @@ func (p *person) told() (statuses []string, text string) {
 
 // anAgent is the example of the package's documentation.
 type anAgent struct {
-	acp.Agent
 	gate   *gate.Gate
 	bridge *acpbridge.Bridge
 	agent  *agent.Agent
@@ -114,7 +113,9 @@ func (a *anAgent) Initialize(_ context.Context, p acp.InitializeRequest) (acp.In
 	return acp.InitializeResponse{ProtocolVersion: p.ProtocolVersion, AuthMethods: []acp.AuthMethod{}}, nil
 }
 
-func (a *anAgent) Cancel(context.Context, acp.CancelNotification) error { return nil }
+func (a *anAgent) NewSession(context.Context, acp.NewSessionRequest) (acp.NewSessionResponse, error) {
+	return acp.NewSessionResponse{SessionId: "s1"}, nil
+}
 
 func (a *anAgent) ResumeSession(ctx context.Context, p acp.ResumeSessionRequest) (r acp.ResumeSessionResponse, err error) {
 	a.left, err = acpagent.Waiting(ctx, a.bridge, a.agent, "ann", p.SessionId)

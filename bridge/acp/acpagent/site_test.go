@@ -27,7 +27,7 @@ type site struct {
 	gate    *gate.Gate
 	bridge  *acpbridge.Bridge
 	agent   *agent.Agent
-	rest    acp.Agent
+	rest    acpbridge.Agent
 	person  *person
 	effects atomic.Int64
 	close   func()
@@ -67,7 +67,7 @@ func build(store checkpoint.Store, m *scripted.Model, tools ...*gate.Tool) (*sit
 }
 
 // connect connects an editor with the agent.
-func (s *site) connectTo(agent acp.Agent, p *person, capabilities acp.ClientCapabilities) (*acp.ClientSideConnection, error) {
+func (s *site) connectTo(agent acpbridge.Agent, p *person, capabilities acp.ClientCapabilities) (*acp.ClientSideConnection, error) {
 	in, out := io.Pipe()
 	back, agentOut := io.Pipe()
 	conn, err := s.bridge.Connect(agent, agentOut, in)
@@ -110,7 +110,7 @@ func newSite() *site {
 	return s
 }
 
-func (s *site) connect(agent acp.Agent, answer func(title string) string) (*acp.ClientSideConnection, error) {
+func (s *site) connect(agent acpbridge.Agent, answer func(title string) string) (*acp.ClientSideConnection, error) {
 	p := &person{answer: func(_ context.Context, title string) string { return answer(title) }}
 	return s.connectTo(agent, p, acp.ClientCapabilities{})
 }
