@@ -35,7 +35,7 @@ func call(ctx context.Context, name, arguments string) (reply, error) {
 		return reply{}, fmt.Errorf("call tool %q: %w", name, err)
 	}
 	if !again {
-		g.tell(ToolStarted{Origin: e.origin(), Arguments: arguments})
+		g.tell(ToolStarted{Origin: e.origin(), Arguments: string(g.face.Masked(name, json.RawMessage(arguments)))})
 	}
 	text := reply.text
 	if in, _ := ctx.Value(innermostKey{}).(*innermost); in != nil && in.tool == name {
@@ -65,15 +65,15 @@ func (g *going) identify(ctx context.Context, name, arguments string) (e envelop
 	if id == "" {
 		return e, false, ErrToolCallIDs
 	}
-	agents, path, position := place(ctx)
-	turn := g.turnsOf(path)
-	if turn == 0 {
+	by := g.callerOf(ctx)
+	turn := g.turnsOf(by.path)
+	if turn == 0 && !by.inTool { // what calls tools in a tool can be no model
 		return e, false, ErrModel
 	}
-	g.used(path)
+	g.used(by.path)
 	return envelope{
-		Start: g.startID(len(agents), path, turn, id), Tool: name, Call: id, Arguments: digest(arguments), Agents: agents,
-		Position: append(position, g.position(path, id)),
+		Start: g.startID(by, turn, id), Tool: name, Call: id, Arguments: digest(arguments), Agents: by.agents,
+		Position: append(by.position, g.position(by.path, id)),
 	}, false, nil
 }
 
@@ -143,36 +143,32 @@ func (g *going) settle(ctx context.Context, e envelope, outcome gate.Outcome, er
 	if !errors.As(err, &failed) || failed.Code == gate.ErrStartConflict {
 		return reply{}, fmt.Errorf("call tool %q: %w: %w", e.Tool, ErrToolCallIDs, err)
 	}
-	if g.caller.Err() != nil { // the tool was broken off with the run's caller: the model hears of it when the run goes on
-		return reply{}, g.wait(ctx, e, context.Cause(g.caller))
-	}
-	fresh := failed.Code == gate.ErrUnauthorized && failed.Interaction.IsZero()
-	if fresh {
-		g.done(e)
-		return reply{words: "This call is not allowed here. It was not carried out. Do not make it again.", code: failed.Code}, nil
+	if cause := g.brokenOff(); cause != nil { // the tool with it: the model hears of that when the run goes on
+		return reply{}, g.wait(ctx, e, cause)
 	}
 	words, ok := told(failed)
-	if !ok || failed.Code == gate.ErrConfirmationRequired && g.unended(ctx, failed.Interaction) {
+	if !ok || !g.isEnd(ctx, e, failed.Code) {
 		return reply{}, g.wait(ctx, e, err)
 	}
 	g.done(e)
 	return reply{words: words, code: failed.Code}, nil
 }
 
-// unended reports whether an interaction goes on: a host that cannot show its question, which
-// another one showed, is no reason to end the call.
-func (g *going) unended(ctx context.Context, id checkpoint.ID) bool {
-	if id.IsZero() {
-		return false
+// isEnd reports whether a refusal is the end of the call. One that is made of the call as it comes
+// now is none where it came before: its question is still there, or it was carried out.
+func (g *going) isEnd(ctx context.Context, e envelope, code gate.Code) bool {
+	switch code {
+	case gate.ErrUnauthorized, gate.ErrConfirmationRequired, gate.ErrInvalidArguments:
+	default:
+		return true
 	}
-	in, err := g.face.InspectID(ctx, g.scope, id)
-	return err != nil || slices.Contains([]checkpoint.Status{checkpoint.Started, checkpoint.Open, checkpoint.Answered}, in.Status)
+	s, err := g.face.Inspect(ctx, g.scope, e.Start)
+	return errors.Is(err, gate.ErrStartUnknown) || err == nil && s.Status == checkpoint.Failed && s.Code == code
 }
 
 // wait stops the call here: eino stores which one it is.
 func (g *going) wait(ctx context.Context, e envelope, why error) error {
-	_, path, _ := place(ctx)
-	g.waits(path, e, why)
+	g.waits(g.callerOf(ctx).path, e, why)
 	return tool.StatefulInterrupt(ctx, e.Start, e.String())
 }
 

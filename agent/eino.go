@@ -117,7 +117,7 @@ func (e *end) take(g *going, event *adk.AgentEvent) {
 			if !point.IsRootCause {
 				continue
 			}
-			e.foreign = e.foreign || !g.isOurs(point.Info)
+			e.foreign = !g.surfaces(point.Info) || e.foreign
 			e.asking[askingAgent(point.Address)] = true
 		}
 	}
@@ -132,7 +132,7 @@ func (e *end) take(g *going, event *adk.AgentEvent) {
 	case output.Role == schema.Tool && output.Message != nil:
 		e.message = output.Message.Content
 	default:
-		text, err := modelText(output)
+		text, err := textOf(output)
 		if err != nil && e.err == nil {
 			e.err = err
 		}
@@ -171,9 +171,9 @@ func askingAgent(address adk.Address) string {
 	return address.String()
 }
 
-// modelText returns the text of a model. It is not told here: eino's events come late, when what
-// the text announced has begun already.
-func modelText(output *adk.MessageVariant) (string, error) {
+// textOf returns the text of a model or a tool. It is not told here: eino's events come late, when
+// what the text announced has begun already.
+func textOf(output *adk.MessageVariant) (string, error) {
 	if !output.IsStreaming {
 		if output.Message == nil {
 			return "", nil

@@ -11,8 +11,9 @@ var (
 	// ErrModel: a tool was called by an agent whose model is not wrapped with [Model].
 	ErrModel = errors.New("the agent's model is not wrapped with agent.Model")
 	// ErrToolCallIDs: the model gave tool calls without ids, or one id to two of them, so that
-	// answers could be taken for those of another call. Resume asks the model again.
-	ErrToolCallIDs = errors.New("the model's tool calls have no ids, or the same one twice")
+	// answers could be taken for those of another call; or an id that is not UTF-8 or has control
+	// characters in it. Resume asks the model again.
+	ErrToolCallIDs = errors.New("the model's tool calls have no ids, the same one twice, or one that is no text")
 	// ErrForeignInterrupt: something in the agent raised an interrupt of eino's own. Nobody is
 	// asked and the run has failed: return a question of package interrupt from a tool that is
 	// wrapped with [Tool] or [Wrap] instead of calling tool.Interrupt.

@@ -43,7 +43,7 @@ type ModelText struct {
 // stopped goes on without a second ToolStarted.
 type ToolStarted struct {
 	Origin
-	Arguments string // as the model gave them
+	Arguments string // as the model gave them, those that the tool masks replaced (R9)
 }
 
 // ToolProgress: a tool reported its progress (R35).

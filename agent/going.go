@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/cloudwego/eino/schema"
@@ -59,6 +60,13 @@ func (g *going) callerContext(ctx context.Context) (context.Context, context.Can
 	return ctx, func() { stop(); cancel() }
 }
 
+// brokenOff is why the run does not go on here: its caller has left, or it was lost. nil: it does.
+func (g *going) brokenOff() error {
+	ctx, cancel := g.run.Context(g.caller) // which tells at once
+	defer cancel()
+	return context.Cause(ctx)
+}
+
 // answered notes that the model of the agent with that path gave its nth answer.
 func (g *going) answered(path string, n int, answer *schema.Message) {
 	var calls []string
@@ -75,6 +83,13 @@ func (g *going) keeps(path, name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.unused[path] = name
+}
+
+// ended forgets the turns of an agent in a tool that came to its end: its place is never another's.
+func (g *going) ended(path string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	maps.DeleteFunc(g.turns, func(of string, _ int) bool { return strings.HasPrefix(of, path+"\x01") })
 }
 
 // used notes that a call of the latest answer has come, so that it has to stay.
@@ -113,21 +128,26 @@ func (g *going) turnsOf(path string) int {
 	return g.turns[path]
 }
 
+// maxCall is the longest id of a call that is part of a start ID as it is.
+const maxCall = 64
+
 // startID is the key of one tool call in the run: the model's id for it, and which of the model's
-// answers it is from, since models use their ids again.
-func (g *going) startID(agents int, path string, turn int, call string) string {
-	if len(call) > 128 {
-		call = shortened(call)
+// answers it is from, since models use their ids again. Ids can be chosen by whoever wrote what the
+// model read: no two calls have one start ID, however they are chosen.
+func (g *going) startID(by place, turn int, call string) string {
+	if len(call) > maxCall {
+		sum := sha256.Sum256([]byte(call))
+		call = "sha256:" + hex.EncodeToString(sum[:]) // longer than one that is not shortened
 	}
-	if agents > 1 {
-		return fmt.Sprintf("%s/%s/%d/%s", g.run.ID(), shortened(path), turn, call)
+	if by.isDeep {
+		return fmt.Sprintf("%s/%s/%d/%s", g.run.ID(), shortened(by.path), turn, call)
 	}
 	return fmt.Sprintf("%s/%d/%s", g.run.ID(), turn, call)
 }
 
-func shortened(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:8])
+func shortened(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return hex.EncodeToString(sum[:16])
 }
 
 // answer takes the caller's answer to a call, once.
@@ -151,8 +171,8 @@ func (g *going) waits(path string, e envelope, why error) {
 	}
 }
 
-// isOurs reports whether an interrupt of eino's is a call that waits.
-func (g *going) isOurs(info any) bool {
+// surfaces notes that an interrupt of eino's is a call that waits. It reports whether it is one.
+func (g *going) surfaces(info any) bool {
 	start, _ := info.(string)
 	g.mu.Lock()
 	defer g.mu.Unlock()
