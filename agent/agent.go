@@ -12,6 +12,7 @@ import (
 // An Agent runs an agent of eino's under a gate. It is safe for concurrent use, and several of its
 // runs can go on at the same time.
 type Agent struct {
+	gate   *gate.Gate
 	face   *gate.Face
 	agents pool
 	opts   Options
@@ -40,7 +41,7 @@ func New(ctx context.Context, g *gate.Gate, build Build, opts *Options) (*Agent,
 	if g == nil || build == nil {
 		return nil, errors.New("make agent: a gate and a function that builds eino's agent are needed")
 	}
-	a := &Agent{agents: pool{build: build}}
+	a := &Agent{gate: g, agents: pool{build: build}}
 	if opts != nil {
 		a.opts = *opts
 	}

@@ -35,7 +35,8 @@ func call(ctx context.Context, name, arguments string) (reply, error) {
 		return reply{}, fmt.Errorf("call tool %q: %w", name, err)
 	}
 	if !again {
-		g.tell(ToolStarted{Origin: e.origin(), Arguments: string(g.face.Masked(name, json.RawMessage(arguments)))})
+		_, shown, _ := g.gate.Shown(name, given(arguments)) // none where they do not fit
+		g.tell(ToolStarted{Origin: e.origin(), Arguments: string(shown)})
 	}
 	text := reply.text
 	if in, _ := ctx.Value(innermostKey{}).(*innermost); in != nil && in.tool == name {
@@ -77,16 +78,21 @@ func (g *going) identify(ctx context.Context, name, arguments string) (e envelop
 	}, false, nil
 }
 
+// given returns the arguments that a model gave, as JSON.
+func given(arguments string) json.RawMessage {
+	if arguments == "" { // what models send to a tool without arguments
+		return json.RawMessage("{}")
+	}
+	return json.RawMessage(arguments)
+}
+
 // invoke makes the call of the gate.
 func (g *going) invoke(ctx context.Context, e envelope, arguments string) (reply, error) {
 	ctx, cancel := g.callerContext(ctx)
 	defer cancel()
 	c := gate.Call{
-		Tool: e.Tool, Arguments: json.RawMessage(arguments), Scope: g.scope, Session: g.run.ID().String(), StartID: e.Start,
+		Tool: e.Tool, Arguments: given(arguments), Scope: g.scope, Session: g.run.ID().String(), StartID: e.Start,
 		Facilities: g.facilities, Run: g.run, Progress: g.progress(e),
-	}
-	if arguments == "" { // what models send to a tool without arguments
-		c.Arguments = json.RawMessage("{}")
 	}
 	if g.cancelled {
 		return g.breakOff(ctx, e, c)

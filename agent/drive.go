@@ -156,6 +156,8 @@ func textOf(output *adk.MessageVariant) (string, error) {
 		if err != nil {
 			return text, err
 		}
-		text += piece.Content
+		if piece != nil { // eino says what is wrong with one that is
+			text += piece.Content
+		}
 	}
 }

@@ -43,7 +43,9 @@ type ModelText struct {
 // stopped goes on without a second ToolStarted.
 type ToolStarted struct {
 	Origin
-	Arguments string // as the model gave them, those that the tool masks replaced (R9)
+	// Arguments are those of the model. Of a tool of the gate they are as a prompt shows them:
+	// canonical, the masked ones replaced (R9); empty where they are no arguments.
+	Arguments string
 }
 
 // ToolProgress: a tool reported its progress (R35).

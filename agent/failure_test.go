@@ -80,9 +80,15 @@ func TestAsksInRecovery(t *testing.T) {
 			return "", err
 		}, &gate.ToolOptions{Replay: gate.Recover})
 	}
-	first := open(t, store, worldOptions{tools: []*gate.Tool{asks(true), deploy(&effects, nil)}, model: m})
+	asked := make(chan struct{})
+	beside := gate.NewTool("deploy", func(ctx context.Context, in deployInput) (string, error) {
+		defer close(asked)
+		_, err := interrupt.Ask(ctx, interrupt.ToolPermission("deploy", "Deploy "+in.Service))
+		return "", err
+	}, nil)
+	first := open(t, store, worldOptions{tools: []*gate.Tool{asks(true), beside}, model: m})
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { <-died; cancel() }()
+	go func() { <-died; <-asked; cancel() }()
 	run, err := first.agent.Start(ctx, releaseIt).Run()
 	if err != nil || len(run.Problems) != 1 {
 		t.Fatalf("have %+v, %v", run, err)

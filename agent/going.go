@@ -20,6 +20,7 @@ import (
 // A going is the time in which a run goes on, from its start or resume to where it stops, and what
 // is known in it. The context of everything that eino runs carries it.
 type going struct {
+	gate       *gate.Gate
 	face       *gate.Face
 	run        *gate.Run
 	scope      string

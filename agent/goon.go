@@ -25,7 +25,7 @@ const mainCheckpoint = "agent"
 
 func (a *Agent) going(ctx context.Context, run *gate.Run, scope string, can []interrupt.Facility, tell func(Event)) *going {
 	return &going{
-		face: a.face, run: run, scope: scope, facilities: slices.Clone(can), caller: ctx, tell: tell,
+		gate: a.gate, face: a.face, run: run, scope: scope, facilities: slices.Clone(can), caller: ctx, tell: tell,
 		turns: map[string]int{}, latest: map[string][]string{}, unused: map[string]string{},
 		calls: map[string]envelope{}, trouble: map[string]error{}, told: map[string]bool{},
 	}

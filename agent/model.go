@@ -27,6 +27,8 @@ import (
 // m does.
 func Model(m model.ToolCallingChatModel) model.ToolCallingChatModel { return &recorder{m} }
 
+var errNoAnswer = errors.New("the model gave neither an answer nor an error")
+
 type recorder struct{ model model.ToolCallingChatModel }
 
 // GetType returns the name under which eino's callbacks know the model.
@@ -58,6 +60,9 @@ func (r *recorder) Generate(ctx context.Context, input []*schema.Message, opts .
 	caller, cancel := g.callerContext(ctx)
 	defer cancel()
 	answer, err := r.model.Generate(caller, input, opts...)
+	if err == nil && answer == nil {
+		err = errNoAnswer
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +89,9 @@ func (r *recorder) Stream(
 	}
 	caller, cancel := g.callerContext(ctx)
 	source, err := r.model.Stream(caller, input, opts...)
+	if err == nil && source == nil { // its Close would panic, where nobody recovers
+		err = errNoAnswer
+	}
 	if err != nil {
 		cancel()
 		return nil, err

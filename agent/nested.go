@@ -19,9 +19,10 @@ import (
 // argument "request" as its message, and its last message is the result. The questions of its tools
 // are questions of the run. The tool works only in a run of an [Agent].
 //
-// Such agents nest, and several of them can ask in one turn, because each has a checkpoint of its
-// own. Eino's tool puts the checkpoint of the inner agent into that of the outer one, which makes
-// it about six times as large per level, and cannot go on when two of them asked.
+// The agent begins anew with each call: it has neither its caller's conversation nor its session
+// values. Such agents nest, and several of them can ask in one turn, because each has a checkpoint
+// of its own. Eino's tool puts the checkpoint of the inner agent into that of the outer one, which
+// makes it about six times as large per level, and cannot go on when two of them asked.
 //
 // A call of the tool is no call of the gate, since the agent does nothing itself; its tools' calls
 // are.

@@ -30,6 +30,9 @@ var (
 			return &schema.ToolResult{Parts: []schema.ToolOutputPart{{Type: schema.ToolPartTypeText, Text: text}}}
 		},
 		text: func(piece *schema.ToolResult) string {
+			if piece == nil { // which eino takes for a result without parts
+				return ""
+			}
 			text := ""
 			for _, part := range piece.Parts {
 				if part.Type == schema.ToolPartTypeText {

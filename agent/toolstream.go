@@ -28,6 +28,9 @@ func (t resultType[T]) stream(
 	in := &innermost{tool: name, text: t.show}
 	in.run = func(ctx context.Context, arguments string) (json.RawMessage, error) {
 		source, err := run(ctx, arguments)
+		if err == nil && source == nil {
+			err = errors.New("the tool gave neither a stream nor an error")
+		}
 		if err != nil {
 			return nil, err
 		}

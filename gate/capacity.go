@@ -18,8 +18,8 @@ const Unlimited = -1
 // ever evicted to make room.
 //
 // What a running handler may still store is reserved in its process. Several processes on one store
-// each add only their own reservations to what the store holds, so that together they can go a
-// little over a limit.
+// each add only their own reservations to what the store holds, as they saw it in the last second,
+// so that together they can go a little over a limit.
 type Capacity struct {
 	Open          int   // default 100,000
 	OpenPerScope  int   // default 10,000
@@ -55,6 +55,7 @@ type capacity struct {
 	mu     sync.Mutex
 	all    checkpoint.Usage
 	scopes map[checkpoint.Hash]checkpoint.Usage
+	read   map[checkpoint.Hash]*usageRead
 }
 
 // add reserves, or gives back what is negative, and returns the sums that contain it.
@@ -62,6 +63,10 @@ func (c *capacity) add(scope checkpoint.Hash, need checkpoint.Usage) (all, own c
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all, own = plus(c.all, need), plus(c.scopes[scope], need)
+	if need.Active > 0 || need.Bytes > 0 {
+		c.read[scope].grow(need)
+		c.read[checkpoint.Hash{}].grow(need)
+	}
 	if c.scopes == nil {
 		c.scopes = map[checkpoint.Hash]checkpoint.Usage{}
 	}
@@ -111,13 +116,15 @@ func (g *Gate) room(ctx context.Context, all, own checkpoint.Usage, scope checkp
 		{own, scope, c.OpenPerScope, c.BytesPerScope, "of this scope"},
 		{all, checkpoint.Hash{}, c.Open, c.Bytes, "in all"},
 	} {
-		if limit.open == Unlimited && limit.bytes == Unlimited {
+		if limit.open == Unlimited && limit.bytes == Unlimited || g.capacity.ample(limit.scope, limit.open, limit.bytes, g.now()) {
 			continue
 		}
+		read := g.capacity.beginRead(limit.scope, g.now())
 		stored, err := g.store.Usage(ctx, limit.scope)
 		if err != nil {
 			return unavailable(err)
 		}
+		g.capacity.endRead(read, stored)
 		sum := plus(stored, limit.reserved)
 		switch {
 		case limit.open != Unlimited && sum.Active > limit.open:

@@ -185,30 +185,33 @@ func TestLostCommit(t *testing.T) {
 }
 
 // A process that stalls in the middle of a commit, while all others wait for its lock, is given up by
-// the server before theirs fail. It finds out, and goes on.
+// the server before theirs fail. It finds out, and goes on. Through a pooler the transaction itself
+// brings the timeout along.
 func TestStalledCommit(t *testing.T) {
 	server := pgtest.Private(t)
-	schema := migrated(t, server.URL())
-	p := newProxy(t, server.Dir()+"/.s.PGSQL.5432")
-	o := &pgstore.Options{Schema: schema, Logger: quiet, Quiet: true, Timeout: 3 * time.Second, Lapse: time.Hour}
-	readable := fmt.Sprintf("postgres://parley@%s/postgres?default_query_exec_mode=exec", p.Addr())
-	s, other := open(t, readable, o), open(t, server.URL(), o)
-	commit(t, s, puts(record(1)))
-	conflict := func() bool {
-		_, is := errors.AsType[*checkpoint.ConflictError](s.Commit(context.Background(), puts(record(1))))
-		return is
+	for _, pooler := range []bool{false, true} {
+		schema := migrated(t, server.URL())
+		p := newProxy(t, server.Dir()+"/.s.PGSQL.5432")
+		o := &pgstore.Options{Schema: schema, Logger: quiet, Quiet: true, Timeout: 3 * time.Second, Lapse: time.Hour, Pooler: pooler}
+		readable := fmt.Sprintf("postgres://parley@%s/postgres?default_query_exec_mode=exec", p.Addr())
+		s, other := open(t, readable, o), open(t, server.URL(), o)
+		commit(t, s, puts(record(1)))
+		conflict := func() bool {
+			_, is := errors.AsType[*checkpoint.ConflictError](s.Commit(context.Background(), puts(record(1))))
+			return is
+		}
+		goOn := sync.OnceFunc(func() { close(p.goOn) })
+		t.Cleanup(goOn)
+		p.stall.Store(true)
+		done := make(chan bool, 1)
+		go func() { done <- conflict() }()
+		wait(t, "it stalls", p.stalled)
+		for n := range 3 {
+			commit(t, other, puts(record(2+n)))
+		}
+		goOn()
+		<-done // a conflict, or an unknown outcome: it had nothing to write
+		eventually(t, "it goes on", conflict)
+		commit(t, s, puts(next(record(1))))
 	}
-	goOn := sync.OnceFunc(func() { close(p.goOn) })
-	t.Cleanup(goOn)
-	p.stall.Store(true)
-	done := make(chan bool, 1)
-	go func() { done <- conflict() }()
-	wait(t, "it stalls", p.stalled)
-	for n := range 3 {
-		commit(t, other, puts(record(2+n)))
-	}
-	goOn()
-	<-done // a conflict, or an unknown outcome: it had nothing to write
-	eventually(t, "it goes on", conflict)
-	commit(t, s, puts(next(record(1))))
 }

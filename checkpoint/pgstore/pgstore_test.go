@@ -15,9 +15,15 @@ import (
 	"github.com/parley-go/parley/checkpoint/checkpointtest"
 	"github.com/parley-go/parley/checkpoint/pgstore"
 	"github.com/parley-go/parley/internal/pgtest"
+	"github.com/parley-go/parley/internal/powercut"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if powercut.Booted() {
+		os.Exit(powercut.Serve(serveDisk))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func TestContract(t *testing.T) {
 	url := pgtest.URL(t)
