@@ -10,25 +10,25 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// An Answer answers one prompt of the run whole.
+// An Answer answers one prompt of the run, whole: every question of it has its answer in Answers.
 type Answer struct {
-	// Interaction is the prompt's. With its Token the answer is that of the caller of the run;
-	// without, that of By, who answers by another road and is authorized as such (R24).
-	Interaction checkpoint.ID
-	Token       gate.Token `json:"-"` // not by accident into a log
-	By          string
-	Answers     gate.Answers
+	Interaction checkpoint.ID // the prompt's
+	// Token is the prompt's where the run's caller answers. Where it is empty, By answers: somebody
+	// else, by another road, who is authorized as an answerer (R24).
+	Token   gate.Token `json:"-"` // not by accident into a log
+	By      string
+	Answers gate.Answers
 }
 
-// give records the answers that come by another road, and returns the others by start ID. Those
-// that are refused by then are problems: the run goes on without them.
+// give records the answers that have no token, and returns the others by start ID: those are given
+// with their calls. What is refused here is a problem, and the run goes on without it.
 func (a *Agent) give(ctx context.Context, r Resume, known notes) (byStart map[string]Answer, refused []Problem, err error) {
 	byStart = map[string]Answer{}
 	for _, answer := range r.Answers {
 		wrap := func(err error) error { return fmt.Errorf("answer %s: %w", answer.Interaction, err) }
 		id := answer.Interaction.String()
 		i := slices.IndexFunc(known.Calls, func(e envelope) bool { return e.Interaction == id })
-		if i < 0 && slices.Contains(known.Past, id) { // who was not told what came of an answer gives it again
+		if i < 0 && slices.Contains(known.Past, id) { // a caller that lost the reply to it repeats its Resume
 			why := &gate.Error{Code: gate.ErrAlreadyAnswered, Message: "the call has gone on with an answer"}
 			refused = append(refused, Problem{Interaction: answer.Interaction, Err: why})
 			continue
@@ -56,7 +56,7 @@ func (a *Agent) give(ctx context.Context, r Resume, known notes) (byStart map[st
 	return byStart, refused, nil
 }
 
-// answer records an answer by another road than the caller's (R24).
+// answer records an answer that has no token (R24).
 func (a *Agent) answer(ctx context.Context, scope string, answer Answer) error {
 	s, err := a.face.InspectID(ctx, scope, answer.Interaction)
 	if err != nil {

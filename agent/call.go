@@ -19,12 +19,12 @@ import (
 type reply struct {
 	result json.RawMessage // nil: there is none
 	words  string
-	code   gate.Code // how the call ended that brought words; empty for those that are no end of a call
+	code   gate.Code // how the call ended, where there are words for it
 }
 
-// call is the one road of every tool call: it becomes a call of the gate, and where that waits, an
-// interrupt of eino's that names the interaction. It is innermost, so that what is compared here is
-// what runs.
+// call is the one road of every tool call. It makes a call of the gate and, where that waits, an
+// interrupt of eino's that names the interaction. No middleware of eino's comes after it, so the
+// arguments that are compared here are those that run.
 func call(ctx context.Context, name, arguments string) (reply, error) {
 	g := from(ctx)
 	if g == nil {
@@ -49,8 +49,8 @@ func call(ctx context.Context, name, arguments string) (reply, error) {
 	return r, err
 }
 
-// identify names the call: by what it stored where it was interrupted, else by where it stands.
-// again is set where it was.
+// identify returns the envelope of the call: the one that eino stored where the call was
+// interrupted before, and then again is set; otherwise a new one.
 func (g *going) identify(ctx context.Context, name, arguments string) (e envelope, again bool, err error) {
 	id := compose.GetToolCallID(ctx)
 	was, has, stored := tool.GetInterruptState[string](ctx)
@@ -68,7 +68,7 @@ func (g *going) identify(ctx context.Context, name, arguments string) (e envelop
 	}
 	by := g.callerOf(ctx)
 	turn := g.turnsOf(by.path)
-	if turn == 0 && !by.inTool { // what calls tools in a tool can be no model
+	if turn == 0 && !by.inTool { // a tool may call tools without any model
 		return e, false, ErrModel
 	}
 	g.used(by.path)
@@ -78,7 +78,7 @@ func (g *going) identify(ctx context.Context, name, arguments string) (e envelop
 	}, false, nil
 }
 
-// given are the arguments that a model gave.
+// given returns the arguments that a model gave, as JSON.
 func given(arguments string) json.RawMessage {
 	if arguments == "" { // what models send to a tool without arguments
 		return json.RawMessage("{}")
@@ -86,7 +86,7 @@ func given(arguments string) json.RawMessage {
 	return json.RawMessage(arguments)
 }
 
-// invoke makes the gate's call.
+// invoke makes the call of the gate.
 func (g *going) invoke(ctx context.Context, e envelope, arguments string) (reply, error) {
 	ctx, cancel := g.callerContext(ctx)
 	defer cancel()
@@ -104,15 +104,16 @@ func (g *going) invoke(ctx context.Context, e envelope, arguments string) (reply
 		if !refused(err) {
 			return g.settle(ctx, e, outcome, err, nil)
 		}
-		// The answer was refused. Whatever is there without it is what the call goes on with.
+		// The answer was refused, so the call goes on with what is recorded without it.
 		c.Token, c.Answers, trouble = "", nil, err
 	}
 	outcome, err := g.face.Invoke(ctx, c)
 	return g.settle(ctx, e, outcome, err, trouble)
 }
 
-// refused reports whether an answer was refused in a way that tells nothing of the call. One that
-// comes too late is such: the call may have been carried out before, by an attempt that died.
+// refused reports whether err refuses the answer and says nothing of the call itself. That an
+// answer came too late is such an error: an attempt whose process died may have carried the call
+// out before.
 func refused(err error) bool {
 	var e *gate.Error
 	if !errors.As(err, &e) {
@@ -124,7 +125,7 @@ func refused(err error) bool {
 	}, e.Code)
 }
 
-// settle makes eino's outcome of the gate's.
+// settle turns what the gate returned into what eino gets. trouble is why an answer was refused.
 func (g *going) settle(ctx context.Context, e envelope, outcome gate.Outcome, err error, trouble error) (reply, error) {
 	if outcome.Interaction.IsZero() {
 		var failed *gate.Error
@@ -149,7 +150,7 @@ func (g *going) settle(ctx context.Context, e envelope, outcome gate.Outcome, er
 	if !errors.As(err, &failed) || failed.Code == gate.ErrStartConflict {
 		return reply{}, fmt.Errorf("call tool %q: %w: %w", e.Tool, ErrToolCallIDs, err)
 	}
-	if cause := g.brokenOff(); cause != nil { // the tool with it: the model hears of that when the run goes on
+	if cause := g.brokenOff(); cause != nil { // and so was the tool; the model hears of it when the run goes on
 		return reply{}, g.wait(ctx, e, cause)
 	}
 	words, ok := told(failed)
@@ -160,8 +161,9 @@ func (g *going) settle(ctx context.Context, e envelope, outcome gate.Outcome, er
 	return reply{words: words, code: failed.Code}, nil
 }
 
-// isEnd reports whether a refusal is the end of the call. One that is made of the call as it comes
-// now is none where it came before: its question is still there, or it was carried out.
+// isEnd reports whether a refusal ends the call. The gate refuses some calls for what the host
+// grants now. Where such a call was made before, that is no end of it: its question is still open,
+// or the call was carried out.
 func (g *going) isEnd(ctx context.Context, e envelope, code gate.Code) bool {
 	switch code {
 	case gate.ErrUnauthorized, gate.ErrConfirmationRequired, gate.ErrInvalidArguments:
@@ -172,13 +174,13 @@ func (g *going) isEnd(ctx context.Context, e envelope, code gate.Code) bool {
 	return errors.Is(err, gate.ErrStartUnknown) || err == nil && s.Status == checkpoint.Failed && s.Code == code
 }
 
-// wait stops the call here: eino stores which one it is.
+// wait interrupts the call, with its envelope for eino to store.
 func (g *going) wait(ctx context.Context, e envelope, why error) error {
 	g.waits(g.callerOf(ctx).path, e, why)
 	return tool.StatefulInterrupt(ctx, e.Start, e.String())
 }
 
-// done forgets a call that waited.
+// done notes that a call does not wait any more.
 func (g *going) done(e envelope) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -196,7 +198,7 @@ func (e envelope) origin() Origin {
 	return Origin{StartID: e.Start, Tool: e.Tool, Call: e.Call, Agents: e.Agents}
 }
 
-// text is what the model reads: a result that is a JSON string is its text.
+// text is what the model reads: the words, or the result as JSON, a JSON string as its text.
 func (r reply) text() string {
 	if r.result == nil {
 		return r.words

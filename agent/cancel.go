@@ -11,20 +11,23 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// errCancelled is what models get, and agents in tools, in a run that is being cancelled.
+// errCancelled is what a model returns in a run that is being cancelled: it is not asked.
 var errCancelled = errors.New("the run is being cancelled")
 
-// closed is the Over of calls in a run that is being cancelled.
+// closed is [gate.Call.Over] of calls in a run that is being cancelled.
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// Cancel ends a run for good, for somebody who wants no more of it: its open questions are recorded
-// as cancelled, their tools are told, with a context that is cancelled, and no model is asked. It
-// has failed with [gate.ErrCancelled] then. A run that has ended is as it is, and one that goes on
-// elsewhere is [gate.ErrBusy]: cancel the context that it goes on with first.
+// Cancel ends a run for good. Its open questions are recorded as cancelled, and their tools are
+// told so, with a context that is cancelled; no model is asked. The run has failed then, with
+// [gate.ErrCancelled].
 //
-// It ends what cannot go on, too: a run whose agent has changed, or of whose tools one is gone. The
-// question of a tool that is gone or keeps it open stays open until it expires, and nothing follows
-// from an answer to it; one that was answered by another road and not carried out stays so.
+// Cancel also ends a run that cannot go on, because its agent has changed or a tool is gone. A run
+// that has ended stays as it is. A run that goes on elsewhere is [gate.ErrBusy]: first cancel the
+// context with which it goes on.
+//
+// Three kinds of question stay until they expire, and nothing follows from an answer to them: of a
+// tool that is gone, of one that keeps its questions open, and one that was answered by another
+// road and not carried out.
 func (a *Agent) Cancel(ctx context.Context, scope string, run checkpoint.ID) Events {
 	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.cancelRun(ctx, scope, run, tell) })
 }
@@ -41,21 +44,21 @@ func (a *Agent) cancelRun(ctx context.Context, scope string, id checkpoint.ID, t
 	if err != nil {
 		return nil, fmt.Errorf("cancel run %s: %w", id, err)
 	}
-	// Whoever is shown an open question here can answer it: nobody is asked.
+	// A question has to be open to be cancelled, and out of band every one can be. Nobody is asked.
 	g := a.going(ctx, run, scope, []interrupt.Facility{interrupt.FacilityOutOfBand}, tell)
 	g.cancelled = true
 	return a.goOn(ctx, g)
 }
 
-// breakOff ends a call of a run that is being cancelled, where it waits for a person. One that does
-// not is not carried out.
+// breakOff ends a call of a run that is being cancelled. Where the call waits for a person its
+// question is cancelled; any other call is not carried out.
 func (g *going) breakOff(ctx context.Context, e envelope, c gate.Call) (reply, error) {
 	g.done(e)
 	broken := &gate.Error{Code: gate.ErrCancelled}
 	s, err := g.face.Inspect(ctx, g.scope, e.Start)
 	if err == nil && s.Status == checkpoint.Open {
 		c.Over = closed
-		outcome, err := g.face.Invoke(ctx, c) // for its token
+		outcome, err := g.face.Invoke(ctx, c) // shows the question again, with its token
 		if err == nil && outcome.Prompt != nil {
 			c.Token, c.Answers = outcome.Prompt.Token, cancelled(outcome.Prompt)
 			_, err = g.face.Invoke(ctx, c)
@@ -71,7 +74,7 @@ func (g *going) breakOff(ctx context.Context, e envelope, c gate.Call) (reply, e
 	return reply{words: words, code: broken.Code}, nil
 }
 
-// cancelled is the answer to a prompt of somebody who broke off.
+// cancelled is the answer that cancels a prompt.
 func cancelled(p *gate.Prompt) gate.Answers {
 	answers := gate.Answers{}
 	for _, q := range p.Questions {
@@ -80,15 +83,15 @@ func cancelled(p *gate.Prompt) gate.Answers {
 	return answers
 }
 
-// finishCancelled records that the run was cancelled, whatever eino came to. Questions whose tools
-// it did not come to are recorded as cancelled all the same.
+// finishCancelled records that the run was cancelled, whatever eino came to. It also cancels the
+// questions to whose tools eino did not come.
 func (g *going) finishCancelled(ctx context.Context) (*Run, error) {
 	id := g.run.ID()
 	run := &Run{ID: id, Status: Failed, Conversation: g.noted.Conversation, Message: "the run was cancelled"}
 	for _, e := range g.noted.Calls {
 		interaction, err := checkpoint.ParseID(e.Interaction)
 		if err != nil {
-			continue // the call waits for no person
+			continue // the call does not wait for a person
 		}
 		s, err := g.face.InspectID(ctx, g.scope, interaction)
 		if err != nil || s.Status != checkpoint.Open {

@@ -33,9 +33,9 @@ func heard(mu *sync.Mutex, ends *[]error) *gate.Tool {
 func TestCancelRun(t *testing.T) {
 	var mu sync.Mutex
 	var ends []error
-	m := scripted.New(scripted.Do(call("a", "deploy", deployInput{"a"}), call("b", "deploy", deployInput{"b"})), scripted.Say("never"))
+	m := scripted.New(deploying("a", "b"), scripted.Say("never"))
 	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{heard(&mu, &ends)}, model: m})
-	start := agent.Start{Scope: "ann", Conversation: "talk", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}
+	start := inTalk
 	run, err := w.agent.Start(t.Context(), start).Run()
 	if err != nil {
 		t.Fatal(err)
@@ -86,10 +86,10 @@ func TestCancelBrokenOff(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	m := scripted.Func(func([]*schema.Message) (*schema.Message, error) {
 		stop()
-		return scripted.Do(call("a", "deploy", deployInput{"a"})), nil
+		return deploying("a"), nil
 	})
 	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: m})
-	start := agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}
+	start := releaseIt
 	run, err := w.agent.Start(ctx, start).Run()
 	if run == nil {
 		t.Fatalf("have no run, %v", err)

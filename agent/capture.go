@@ -12,23 +12,24 @@ import (
 	"sync"
 )
 
-// A capture is eino's checkpoint store for one going of a run: it serves the checkpoints that the
-// run was claimed with and keeps what eino writes, for the run's own commit. There is one
-// checkpoint for the agent and one for each agent in a tool that waits. It cannot fail, and does
-// not look at the caller's context: where a store fails eino shows a question that it could not
-// save.
+// A capture is eino's checkpoint store while a run goes on: it serves the checkpoints of the run's
+// last commit, and keeps in memory what eino writes, until the run's next commit writes it to the
+// real store. There is a checkpoint for the agent, and one for each agent in a tool that waits.
+//
+// It never fails, not even where the caller's context has ended: eino would show a question
+// although its checkpoint was not saved.
 type capture struct {
 	mu          sync.Mutex // guards what follows
 	checkpoints map[string]captured
-	written     map[string]bool
+	written     map[string]bool // those that eino wrote since open
 }
 
-// A captured checkpoint, in the form in which it stands in the run's blob:
+// A captured is one checkpoint, in the form that it has in the run's blob:
 //
 //	captureFormat ‖ uvarint(len(id)) ‖ id ‖ uvarint(len(checkpoint)) ‖ checkpoint
 //
-// One after the other they are the blob. The first releases wrote a map with gob, no stream of
-// which begins with that byte.
+// The blob is all of them, one after the other. The first releases wrote a map with gob; no gob
+// stream begins with the byte captureFormat.
 type captured struct {
 	part       []byte
 	checkpoint []byte // the end of part
@@ -44,7 +45,8 @@ func capturedAs(id string, checkpoint []byte) captured {
 	return captured{part, part[len(part)-len(checkpoint):]}
 }
 
-// open reads what pack wrote; nil is a run that has stopped nowhere yet. It keeps blob.
+// open reads what pack wrote, and keeps blob: the caller must not change it. A run without a commit
+// has a nil blob.
 func (c *capture) open(blob []byte) error {
 	c.checkpoints, c.written = map[string]captured{}, map[string]bool{}
 	switch {
@@ -79,7 +81,7 @@ func (c *capture) openGob(blob []byte) error {
 	return nil
 }
 
-// pack returns the checkpoints as one blob, which is not to be changed.
+// pack returns the checkpoints as one blob. The caller must not change it.
 func (c *capture) pack() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +89,7 @@ func (c *capture) pack() []byte {
 	for _, id := range slices.Sorted(maps.Keys(c.checkpoints)) {
 		parts = append(parts, c.checkpoints[id].part)
 	}
-	if len(parts) == 1 { // nearly always, and it can be megabytes
+	if len(parts) == 1 { // the ordinary case, in which megabytes need not be copied
 		return parts[0]
 	}
 	return slices.Concat(parts...)
@@ -106,7 +108,7 @@ func cutSized(from []byte) (part, rest []byte, ok bool) {
 	return from[n:end:end], from[end:], true
 }
 
-// Get implements eino's store.
+// Get implements [adk.CheckPointStore].
 func (c *capture) Get(_ context.Context, id string) ([]byte, bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +116,7 @@ func (c *capture) Get(_ context.Context, id string) ([]byte, bool, error) {
 	return checkpoint.checkpoint, ok, nil
 }
 
-// Set implements eino's store.
+// Set implements [adk.CheckPointStore].
 func (c *capture) Set(_ context.Context, id string, checkpoint []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +124,7 @@ func (c *capture) Set(_ context.Context, id string, checkpoint []byte) error {
 	return nil
 }
 
-// has reports whether there is a checkpoint, and whether eino wrote it in this going.
+// has reports whether there is a checkpoint, and whether eino wrote it since open.
 func (c *capture) has(id string) (there, written bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +132,7 @@ func (c *capture) has(id string) (there, written bool) {
 	return there, c.written[id]
 }
 
-// drop forgets the checkpoint of an agent that came to its end.
+// drop forgets the checkpoint of an agent that has come to its end.
 func (c *capture) drop(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,16 +8,15 @@ import (
 
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/gate"
-	"github.com/parley-go/parley/interrupt"
 )
 
-// maxCancelled is how often a run is gone on with whose questions are cancelled: a tool that was
-// told so, or the model, can ask again.
+// maxCancelled is how often the questions of one run are cancelled: its tools and its model can ask
+// again each time.
 const maxCancelled = 16
 
-// begin begins a run, alone in its conversation: while another run of it has not ended, a new one
-// is refused, or the questions of the other are cancelled and it goes on to its end. The refusal
-// wraps the gate's, whose Interaction is the other run.
+// begin begins a run that is alone in its conversation. While another run of the conversation has
+// not ended, it refuses, or brings the other run to its end first. The refusal wraps the gate's,
+// whose Interaction is the other run.
 func (a *Agent) begin(ctx context.Context, s Start, begun gate.RunStart, tell func(Event)) (*gate.Run, error) {
 	for range maxCancelled {
 		run, err := a.face.BeginRun(ctx, begun)
@@ -29,16 +28,16 @@ func (a *Agent) begin(ctx context.Context, s Start, begun gate.RunStart, tell fu
 		if !s.CancelOpen {
 			return nil, fmt.Errorf("%w: run %s: %w", ErrConversationOpen, other, taken)
 		}
-		if err := a.cancel(ctx, s, other, tell); err != nil {
+		if err := a.cancelOpen(ctx, s, other, tell); err != nil {
 			return nil, fmt.Errorf("cancel run %s: %w", other, err)
 		}
 	}
 	return nil, fmt.Errorf("%w: others begin again and again", ErrConversationOpen)
 }
 
-// cancel answers every question of a run with cancel, until it ends. What models and tools do then
-// is told; that this run stops is not, since it is not the one that was started.
-func (a *Agent) cancel(ctx context.Context, s Start, id checkpoint.ID, tell func(Event)) error {
+// cancelOpen cancels every question of a run until it ends. What its models and tools do then is
+// told. That it goes on and stops is not: it is not the run that the caller started.
+func (a *Agent) cancelOpen(ctx context.Context, s Start, id checkpoint.ID, tell func(Event)) error {
 	tellRest := func(e Event) {
 		if _, is := e.(RunGoing); !is {
 			tell(e)
@@ -54,18 +53,14 @@ func (a *Agent) cancel(ctx context.Context, s Start, id checkpoint.ID, tell func
 		}
 		r := Resume{Scope: s.Scope, Run: id, Facilities: s.Facilities}
 		for _, q := range run.Questions {
-			answer := Answer{Interaction: q.Interaction, By: "a new message", Answers: gate.Answers{}}
-			for _, one := range q.Prompt.Questions {
-				answer.Answers[one.ID] = interrupt.Cancel(one.ID)
-			}
-			r.Answers = append(r.Answers, answer)
+			r.Answers = append(r.Answers, Answer{Interaction: q.Interaction, By: "a new message", Answers: cancelled(q.Prompt)})
 		}
 		stopped, err := a.resume(ctx, r, tellRest)
 		if err != nil {
 			return err
 		}
 		for _, p := range stopped.Problems {
-			if errors.Is(p.Err, gate.ErrUnauthorized) { // which is so every time
+			if errors.Is(p.Err, gate.ErrUnauthorized) { // it would be refused again every time
 				return p.Err
 			}
 		}
@@ -74,8 +69,9 @@ func (a *Agent) cancel(ctx context.Context, s Start, id checkpoint.ID, tell func
 }
 
 // Wait waits until a call of the run can go on, because its question was answered by another road
-// or has expired, and then does what [Agent.Resume] does; r brings no answers. It looks every
-// Options.PollInterval and holds nothing while it waits; ctx's error means that nothing happened.
+// or has expired, and then resumes the run as [Agent.Resume] does. It looks at the run every
+// Options.PollInterval and holds no claim while it waits. Where ctx ends first, its error is
+// returned and nothing has happened. Answers in r are refused with [gate.ErrInvalidAnswer].
 func (a *Agent) Wait(ctx context.Context, r Resume) Events {
 	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.wait(ctx, r, tell) })
 }
@@ -103,7 +99,7 @@ func (a *Agent) wait(ctx context.Context, r Resume, tell func(Event)) (*Run, err
 	}
 }
 
-// ready reports whether Resume would do more than look.
+// ready reports whether a resume would do anything.
 func (a *Agent) ready(ctx context.Context, r Resume) (bool, error) {
 	s, err := a.face.InspectRun(ctx, r.Scope, r.Run)
 	if err != nil {
@@ -114,13 +110,13 @@ func (a *Agent) ready(ctx context.Context, r Resume) (bool, error) {
 	}
 	known, err := readNotes(s.Notes)
 	if err != nil || s.Status == checkpoint.RunEnded || len(known.Calls) == 0 {
-		return true, nil // Resume says what it is
+		return true, nil // the resume reports it
 	}
 	for _, e := range known.Calls {
 		id, err := checkpoint.ParseID(e.Interaction)
 		if err != nil {
 			if e.Nested {
-				continue // it waits for its own tools
+				continue // an agent in a tool waits for its own tools, which are calls of the run too
 			}
 			return true, nil
 		}

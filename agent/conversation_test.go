@@ -10,13 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cloudwego/eino/schema"
-
 	"github.com/parley-go/parley/agent"
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/checkpoint/memstore"
 	"github.com/parley-go/parley/gate"
-	"github.com/parley-go/parley/internal/scripted"
 )
 
 // R17: a new message while questions are open is refused, or cancels them first, which the model is
@@ -25,11 +22,9 @@ func TestNewMessageWhileQuestionsAreOpen(t *testing.T) {
 	var effects atomic.Int64
 	w := open(t, memstore.New(), worldOptions{
 		tools: []*gate.Tool{deploy(&effects, nil)},
-		model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("b", "deploy", deployInput{"b"}))),
+		model: after(deploying("a", "b")),
 	})
-	start := agent.Start{
-		Scope: "ann", Conversation: "talk", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything,
-	}
+	start := inTalk
 	first, err := w.agent.Start(t.Context(), start).Run()
 	if err != nil {
 		t.Fatal(err)
@@ -78,12 +73,10 @@ func TestConversationStartsOnce(t *testing.T) {
 	var worlds []*world
 	for range 2 {
 		worlds = append(worlds, open(t, store, worldOptions{
-			tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
+			tools: []*gate.Tool{deploy(&effects, nil)}, model: after(deploying("a")),
 		}))
 	}
-	start := agent.Start{
-		Scope: "ann", Conversation: "talk", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything,
-	}
+	start := inTalk
 	var wg sync.WaitGroup
 	begun := make(chan *agent.Run, 2)
 	for _, w := range worlds {
@@ -124,7 +117,7 @@ func TestWait(t *testing.T) {
 		var effects atomic.Int64
 		w := open(t, memstore.New(), worldOptions{
 			tools: []*gate.Tool{deploy(&effects, nil)},
-			model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("b", "deploy", deployInput{"b"}))),
+			model: after(deploying("a", "b")),
 		})
 		run := w.start()
 		r := agent.Resume{Scope: "ann", Run: run.ID, Facilities: everything}

@@ -1,8 +1,10 @@
-// Package agent puts an eino agent under the gate: its tools ask people, the run stops, survives a
-// restart of its process, and goes on when the answers are there.
+// Package agent runs an agent of eino's ADK under the gate: its tools ask people, the run stops
+// while they wait for an answer, survives the end of its process, and goes on when the answer is
+// there.
 //
-// A tool is a tool of the gate with a face for eino, which [Tool] gives to a [gate.Tool]; [Wrap]
-// makes both of a tool of eino's. The agent's model is wrapped with [Model]. An [Agent] runs it:
+// Eino's agent is connected to a gate in two places. Its tools become tools of the gate: [Tool]
+// makes a tool of eino's out of a [gate.Tool], and [Wrap] makes both out of a tool that is eino's
+// already. Its model is wrapped with [Model]. [New] makes the [Agent] that runs it:
 //
 //	deploy := gate.NewTool("deploy", deployService, nil)
 //	g, err := gate.Open(ctx, store, &gate.Options{Tools: []*gate.Tool{deploy}, Keys: keys})
@@ -13,31 +15,31 @@
 //	}, nil)
 //	start := agent.Start{Scope: user, Messages: messages, Facilities: can}
 //	for event, err := range a.Start(ctx, start) {
-//		// show it; of an Asked put the Prompt to the person, then a.Resume with the answer
+//		// Show the event. Put the prompt of an Asked to the person, and resume with the answer.
 //	}
 //
-// Who wants only the end of it writes run, err := a.Start(ctx, start).Run().
+// A host that wants only the end writes run, err := a.Start(ctx, start).Run().
 //
-// What it promises, with the rule's number where a test names it:
+// The package promises, with the rule's number where a test names it:
 //
-//   - Every tool call is a call of the gate under a start ID of its own, and its rules hold for it.
-//     The arguments that run are those that a person saw: they are compared innermost, where no
-//     middleware of eino's comes after (R9).
-//   - eino's checkpoint and the prompts of all tools that asked are written in one commit and shown
-//     after it (R25). A question whose checkpoint was not saved is shown by nobody.
-//   - Each of several questions is answered alone. The others keep their tokens, and tools that
-//     have ended do not run again (R31).
-//   - A run goes on once: whoever resumes it at the same time gets busy (R23). A run that has ended
-//     tells how, and runs nothing.
-//   - What the model answered is kept until the next commit: after a crash the same tool calls come
-//     again, and each follows what its tool chose (R27).
-//   - What happens is told as [Events]: text of models, tools and their progress, questions, the
-//     end. Leaving the loop over them stops the run, which can be resumed.
-//   - A person's no reaches the tool, and by default the model is told which it was (R17).
+//   - Every tool call is a call of the gate with a start ID of its own, so all rules hold for it.
+//     The tool runs with the arguments that the person saw: the gate compares them innermost, after
+//     every middleware of eino's (R9).
+//   - Eino's checkpoint and the prompts of all tools that asked are written in one commit, and the
+//     prompts are shown after it (R25). Nobody sees a question whose checkpoint was not saved.
+//   - Several questions of one turn can be answered one by one. The others keep their tokens, and
+//     a tool that has ended does not run again (R31).
+//   - Only one caller goes on with a run at a time; the others get busy (R23). Resuming a run that
+//     has ended tells how it ended, and runs nothing.
+//   - What the model answered is kept until the next commit. After a crash the run makes the same
+//     tool calls again, and each follows what its tool chose (R27).
+//   - A run is told as [Events]: text of the models, tools and their progress, questions, the end.
+//     Leaving the loop over them stops the run, which can be resumed.
+//   - A person's no reaches the tool. By default the model is told which no it was (R17).
 //
-// A tool that cannot go on for a reason that may pass (the store does not serve, its revision
-// changed) does not fail the run: it stops with a [Problem], and Resume tries again.
+// A tool call may be unable to go on for a reason that can pass: the store does not serve, or the
+// revision of the tool changed. The run then stops with a [Problem], and Resume tries again.
 //
-// Give the tools of an agent the option KeepResult where their results may be kept: without it a
-// tool that ended right before a crash can only be told to the model as completed.
+// Set KeepResult of a tool wherever its results may be stored. Without it, the model cannot be told
+// the result of a call that ended right before a crash, only that the call was carried out.
 package agent

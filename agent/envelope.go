@@ -12,8 +12,8 @@ import (
 	"slices"
 )
 
-// An envelope is what eino stores of a tool call that waits, as one JSON string: it names the
-// interaction. Nothing else of a question is in eino's checkpoint.
+// An envelope names a tool call that waits, and its interaction. As one JSON string it is all that
+// eino's checkpoint holds of the call: the question is in the gate's record alone.
 type envelope struct {
 	V           int      `json:"v"`
 	Start       string   `json:"start"` // the start ID of the call
@@ -22,9 +22,10 @@ type envelope struct {
 	Call        string   `json:"call"`      // the model's tool-call id
 	Arguments   string   `json:"arguments"` // digest of what eino gave to the tool
 	Agents      []string `json:"agents,omitempty"`
-	Nested      bool     `json:"nested,omitempty"` // an agent in a tool: it waits for its own tools
-	// Position is where the call stands in its model's answer, behind where the calls of the agents
-	// that lead to it stand in theirs, from the top.
+	Nested      bool     `json:"nested,omitempty"` // an agent in a tool, which waits for its own tools
+	// Position is where the call is in its model's answer. Before that are the positions of the
+	// calls that lead to it, from the agent at the top: [2 0] is the first call of the agent that
+	// the third call of the agent at the top runs.
 	Position []int `json:"position,omitempty"`
 
 	path string // of the agent; in this going only
@@ -34,7 +35,7 @@ const envelopeVersion = 1
 
 func (e envelope) String() string {
 	e.V = envelopeVersion
-	text, _ := json.Marshal(e) // strings and a number: it cannot fail
+	text, _ := json.Marshal(e) // cannot fail: the fields are strings, numbers and lists of them
 	return string(text)
 }
 
@@ -54,8 +55,8 @@ func readEnvelope(text string) (envelope, error) {
 	return e, nil
 }
 
-// inOrder compares two calls: those of the agent at the top come first, and those of one agent in
-// the order of its model.
+// inOrder compares two calls: those of the agent at the top come first, and those of one agent are
+// in the order of its model's answer.
 func inOrder(a, b envelope) int {
 	return cmp.Or(cmp.Compare(len(a.Position), len(b.Position)), slices.Compare(a.Position, b.Position), cmp.Compare(a.Start, b.Start))
 }

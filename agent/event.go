@@ -6,40 +6,41 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// An Event is something that happens in a run, for whoever shows it. It is one of
+// An Event tells what happened in a run, to whoever shows it. It is one of
 //
-//   - [RunGoing], once the run has begun or is gone on with;
+//   - [RunGoing], when the run has begun or is resumed;
 //   - [ModelText], [ToolStarted], [ToolProgress], [ToolText], [ToolEnded] while it goes on;
 //   - [Asked] for each question that is open when it stops;
 //   - [RunWaiting], [RunFinished] or [RunFailed] at the end.
 //
-// None of them is needed to go on with the run. [Events] tells their order.
+// A run goes on whether or not its events are kept. [Events] says in which order they come.
 type Event interface{ event() }
 
-// An Origin is the tool call that something is of.
+// An Origin names the tool call to which something belongs.
 type Origin struct {
-	// StartID is of this call alone in all runs, and the same after a resume. It is not secret.
+	// StartID is unique over all runs, and the same after a resume. It is not secret.
 	StartID string
 	Tool    string
-	Call    string   // the model's id for it; models use their ids again
-	Agents  []string // the names of the agents that lead to it, from the top
+	Call    string   // the model's id for the call; a model may use it again in a later turn
+	Agents  []string // the names of the agents that lead to the call, from the top
 }
 
-// RunGoing is the first event of a run: it is recorded, and belongs to this range of the events.
+// RunGoing is the first event of a run. The run is recorded under ID by then, and only this loop
+// goes on with it.
 type RunGoing struct{ ID checkpoint.ID }
 
-// ModelText is text of a model that is wrapped with [Model]: all of an answer, or, in a run that
-// streams, a piece of it.
+// ModelText is text of a model that is wrapped with [Model]: a whole answer, or a piece of one in a
+// run that streams.
 type ModelText struct {
 	Agents []string // the names of the agents that lead to the model, from the top
-	// Turn is one for all pieces of an answer, and another one for every other answer of the run.
-	// An answer that is told again, or that broke off and is asked for again, has the one it had.
+	// Turn names the answer: all its pieces have the same Turn, and no other answer of the run has
+	// it. An answer that is told again, or asked for again because it broke off, keeps its Turn.
 	Turn string
 	Text string
 }
 
-// ToolStarted: a tool is called, or an agent in a tool. A call that the run's commit holds goes on
-// without starting again.
+// ToolStarted: a model called a tool, or an agent in a tool. A call that waited when the run
+// stopped goes on without a second ToolStarted.
 type ToolStarted struct {
 	Origin
 	// Arguments are those of the model. Of a tool of the gate they are as a prompt shows them:
@@ -47,38 +48,38 @@ type ToolStarted struct {
 	Arguments string
 }
 
-// ToolProgress: a tool told how far it is (R35).
+// ToolProgress: a tool reported its progress (R35).
 type ToolProgress struct {
 	Origin
 	Update interrupt.Update
 }
 
-// ToolText is a piece of the result of a tool that streams, as soon as the tool has it.
+// ToolText is a piece of the result of a tool that streams. The tool still runs.
 type ToolText struct {
 	Origin
 	Text string
 }
 
-// ToolEnded: a call ended, and this is what the model is told. It is the whole result, also where
-// the pieces were told.
+// ToolEnded: a call ended, and Result is what the model is told of it: the whole result, even where
+// its pieces were told before.
 type ToolEnded struct {
 	Origin
 	Result string
-	// Code is how the call ended that brought no result of the tool's: what is told is in the words
-	// of this package then.
+	// Code is empty where Result is the tool's. Where the call ended without a result, Code says
+	// how, and Result is in the words of this package.
 	Code gate.Code
 }
 
-// Asked: a question is open. It comes after the commit that made it durable (R25).
+// Asked: a question is open. The commit that made it durable came before (R25).
 type Asked struct{ Question Question }
 
-// RunWaiting: the run stopped, and goes on with Resume. Its Questions and Problems are why.
+// RunWaiting: the run stopped for its Questions and Problems, and Resume goes on with it.
 type RunWaiting struct{ *Run }
 
-// RunFinished: the agent came to its end. Message is its last one.
+// RunFinished: the agent came to its end. Message is its last message.
 type RunFinished struct{ *Run }
 
-// RunFailed: the run cannot go on. Message says why.
+// RunFailed: the run ended, and cannot go on. Message says why.
 type RunFailed struct{ *Run }
 
 func (RunGoing) event()     {}
@@ -92,7 +93,7 @@ func (RunWaiting) event()   {}
 func (RunFinished) event()  {}
 func (RunFailed) event()    {}
 
-// stopped is the event of where a run stands that does not go on here.
+// stopped is the last event of a run that does not go on here.
 func stopped(run *Run) Event {
 	switch run.Status {
 	case Finished:

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Events are what happens in a run from where it begins, or goes on, to where it stops. Range over
-// them to show it as it happens, or take the end alone with [Events.Run]:
+// Events tell what happens in a run, from where it begins or is resumed to where it stops. Range
+// over them to show it as it happens, or take only the end with [Events.Run]:
 //
 //	for event, err := range a.Start(ctx, start) {
 //		if err != nil {
@@ -19,32 +19,33 @@ import (
 //	run, err := a.Start(ctx, start).Run()
 //
 // Nothing happens before the range begins, and what Start was given must not change until then.
-// Events are ranged over once: a second range gets [ErrRanged] as its only pair, and nothing runs.
+// Events can be ranged over once: a second range yields only [ErrRanged], and nothing runs.
 //
-// Leaving the loop early, by a panic too, is the same as cancelling the context: what models and
-// tools do is broken off, the run stops and is released, and what it asked until then is kept. The
-// loop is left when that is done and no goroutine of the run is left; a tool that does not heed its
-// context is waited for, and so is one that is not under the gate, whose context does not end.
-// [Agent.Resume] then goes on with the run, whose id [RunGoing] told, unless it ended just before.
+// Leaving the loop early, even by a panic, does the same as cancelling the context: models and
+// tools are cancelled, the run stops, and the questions that were asked until then are kept. The
+// loop is left when all goroutines of the run have ended. It waits for a tool that does not heed
+// its context, and for one that is not under the gate, whose context is not cancelled.
+// [Agent.Resume] can then go on with the run, under the id that [RunGoing] told, unless the run
+// ended just before.
 //
-// A slow loop holds up nothing: models and tools run on, and the events wait for it in memory.
+// A slow loop holds up nothing: models and tools run on, and the events wait in memory.
 //
-// The order is that in which things happened. RunGoing comes first; before it come only events of
-// the runs that Start.CancelOpen ends. The text of a model's answer comes before the tool calls in
-// it start, and of one call come ToolStarted, then ToolProgress and ToolText, then ToolEnded.
-// Events of calls that run at the same time are mixed. What comes last is told after the run's
-// commit (R25): Asked for each open question, and then RunWaiting, RunFinished or RunFailed, in
-// whose turn of the loop the run can be resumed already.
+// Events come in the order in which things happen. RunGoing is the first; only events of a run that
+// [Start].CancelOpen ends come before it. The text of a model's answer comes before the tool calls
+// of that answer start. Of one call come ToolStarted, then ToolProgress and ToolText, then
+// ToolEnded; events of calls that run at the same time are mixed. After the run's commit (R25) come
+// an Asked for each open question, and then RunWaiting, RunFinished or RunFailed: when the loop
+// gets that, the run can be resumed already.
 //
-// A run that goes on after a crash, an error or a loop that was left tells again what happened
+// A run that is resumed after a crash, an error or a loop that was left tells again what happened
 // since its last commit, with the same Turn and StartID.
 //
-// An error comes as the last pair, without an event. Where it is known how the run stands, that is
-// the event before it.
+// An error is the last pair, and comes without an event. Where it is known how the run stands, the
+// event before it says so.
 type Events iter.Seq2[Event, error]
 
-// Run ranges over the events and returns where the run stands at the end. A run that comes with an
-// error can be resumed, or has failed, as its Status says.
+// Run ranges over the events and returns where the run stands at the end. Where it returns a run
+// beside an error, the run's Status says whether it can be resumed.
 func (events Events) Run() (run *Run, err error) {
 	for event, failed := range events {
 		switch event := event.(type) {
@@ -60,7 +61,8 @@ func (events Events) Run() (run *Run, err error) {
 	return run, err
 }
 
-// eventsOf are the events of work, which tells all but the last ones itself.
+// eventsOf returns the events of work. Work tells them itself, all but those of where the run
+// stands at the end, which is what it returns.
 func eventsOf(ctx context.Context, work func(ctx context.Context, tell func(Event)) (*Run, error)) Events {
 	var ranged atomic.Bool
 	return func(yield func(Event, error) bool) {
@@ -84,7 +86,7 @@ func eventsOf(ctx context.Context, work func(ctx context.Context, tell func(Even
 				told.put(nil, err)
 			}
 		}()
-		defer func() { // also where the loop is left, by a panic or by the end of its goroutine
+		defer func() { // deferred, because a loop can also be left by a panic or runtime.Goexit
 			cancel()
 			<-ended
 		}()
@@ -103,10 +105,10 @@ func eventsOf(ctx context.Context, work func(ctx context.Context, tell func(Even
 	}
 }
 
-// A queue holds the events that the loop has not come to. It has no bound, so that a slow loop does
-// not hold up a tool that holds its claim.
+// A queue holds the events that the loop has not taken yet. It has no bound: a slow loop would
+// otherwise hold up a tool, and with it the tool's claim.
 type queue struct {
-	some chan struct{} // has one where there may be something to take
+	some chan struct{} // holds a value where there may be something to take
 
 	mu    sync.Mutex // guards pairs
 	pairs []pair

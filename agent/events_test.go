@@ -23,8 +23,6 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-var releaseIt = agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("release it")}, Facilities: everything}
-
 // line is an event as a screen could show it, without a type of eino's.
 func line(e agent.Event) string {
 	switch e := e.(type) {
@@ -153,10 +151,9 @@ func TestErrorIsTheLastPair(t *testing.T) {
 func TestEventsOfRunsThatAreCancelled(t *testing.T) {
 	var effects atomic.Int64
 	w := open(t, memstore.New(), worldOptions{
-		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
+		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(deploying("a")),
 	})
-	start := releaseIt
-	start.Conversation = "talk"
+	start := inTalk
 	first, err := w.agent.Start(t.Context(), start).Run()
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +172,7 @@ func TestEventsOfWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var effects atomic.Int64
 		w := open(t, memstore.New(), worldOptions{
-			tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
+			tools: []*gate.Tool{deploy(&effects, nil)}, model: after(deploying("a")),
 		})
 		run := w.start()
 		begun := time.Now()

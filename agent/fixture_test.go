@@ -30,6 +30,12 @@ var (
 	}
 )
 
+// Two ways to begin a run: alone, and in a conversation.
+var (
+	releaseIt = agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("release it")}, Facilities: everything}
+	inTalk    = agent.Start{Scope: "ann", Messages: releaseIt.Messages, Facilities: everything, Conversation: "talk"}
+)
+
 const (
 	allow  = `{"optionId":"allow_once"}`
 	reject = `{"optionId":"reject_once"}`
@@ -104,9 +110,7 @@ func (w *world) close() {
 
 func (w *world) start() *agent.Run {
 	w.t.Helper()
-	run, err := w.agent.Start(w.t.Context(), agent.Start{
-		Scope: "ann", Messages: []*schema.Message{schema.UserMessage("release it")}, Facilities: everything,
-	}).Run()
+	run, err := w.agent.Start(w.t.Context(), releaseIt).Run()
 	if err != nil {
 		w.t.Fatalf("start: %v", err)
 	}
@@ -198,6 +202,15 @@ func status(runs *atomic.Int64, opts *gate.ToolOptions) *gate.Tool {
 
 func call(id, tool string, arguments any) scripted.Call {
 	return scripted.Call{ID: id, Tool: tool, Arguments: arguments}
+}
+
+// deploying is an answer that calls deploy once for each service, which is also the id of the call.
+func deploying(services ...string) *schema.Message {
+	var calls []scripted.Call
+	for _, service := range services {
+		calls = append(calls, call(service, "deploy", deployInput{service}))
+	}
+	return scripted.Do(calls...)
 }
 
 // results says all results of tools of the conversation, one after the other.

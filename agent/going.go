@@ -17,30 +17,30 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// A going is one going of a run, from its start or resume to where it stops. It travels in the
-// context of everything that eino runs.
+// A going is the time in which a run goes on, from its start or resume to where it stops, and what
+// is known in it. The context of everything that eino runs carries it.
 type going struct {
 	gate       *gate.Gate
 	face       *gate.Face
 	run        *gate.Run
 	scope      string
 	facilities []interrupt.Facility
-	noted      notes // with the run, when it was gone on with
+	noted      notes // of the run's last commit
 	store      capture
 	begun      []*schema.Message // what Start was given; nil where the run is resumed
 	refused    []Problem         // answers that were refused before it went on
-	caller     context.Context   // ends when the caller's does; eino's own does not
+	caller     context.Context   // ends with the caller's, and when the run is lost; eino's contexts do not
 	tell       func(Event)
-	cancelled  bool // the run is being cancelled: what waits is told, and nothing else happens
+	cancelled  bool // set by Cancel: the tools that wait are told so, and nothing else happens
 
 	mu      sync.Mutex          // guards what follows
 	answers map[string]Answer   // by start ID
-	turns   map[string]int      // answers of a model so far, by the path of its agent
-	latest  map[string][]string // the ids of the calls of the latest one, in its order
-	unused  map[string]string   // under which name it is kept, where it is new and none of its calls has come
-	calls   map[string]envelope // that wait, by start ID
+	turns   map[string]int      // how many answers a model gave so far, by the path of its agent
+	latest  map[string][]string // the ids of the calls of its latest answer, in their order
+	unused  map[string]string   // the name under which that answer is kept, while no call of it was made
+	calls   map[string]envelope // the calls that wait, by start ID
 	trouble map[string]error    // why a call that waits cannot go on, by start ID
-	told    map[string]bool     // the calls of whose waiting eino told, by start ID
+	told    map[string]bool     // the calls that eino told to be interrupted, by start ID
 }
 
 type goingKey struct{}
@@ -54,16 +54,17 @@ func from(ctx context.Context) *going {
 	return g
 }
 
-// callerContext is ctx, which eino gave, and ends with the caller's, too.
+// callerContext is ctx, which is eino's, but also ends with the caller's.
 func (g *going) callerContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(g.caller, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-// brokenOff is why the run does not go on here: its caller has left, or it was lost. nil: it does.
+// brokenOff returns why the run does not go on here: its caller has left, or the run was lost. It
+// returns nil where the run goes on.
 func (g *going) brokenOff() error {
-	ctx, cancel := g.run.Context(g.caller) // which tells at once
+	ctx, cancel := g.run.Context(g.caller) // g.caller itself may learn of a lost run a little later
 	defer cancel()
 	return context.Cause(ctx)
 }
@@ -86,22 +87,24 @@ func (g *going) keeps(path, name string) {
 	g.unused[path] = name
 }
 
-// ended forgets the turns of an agent in a tool that came to its end: its place is never another's.
+// ended forgets the turns of an agent in a tool that has come to its end. No other agent can come
+// to its place.
 func (g *going) ended(path string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	maps.DeleteFunc(g.turns, func(of string, _ int) bool { return strings.HasPrefix(of, path+"\x01") })
 }
 
-// used notes that a call of the latest answer has come, so that it has to stay.
+// used notes that a call of the latest answer is made. From then on the answer has to stay kept.
 func (g *going) used(path string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.unused, path)
 }
 
-// forget drops the answers that led to no call of a tool: where eino cannot go on from one, such as
-// from a call of a tool that there is not, the run would fail with it for ever.
+// forget drops the answers of which no tool call was made. Eino may be unable to go on from such an
+// answer, for example because it calls a tool that does not exist; the run would then fail with it
+// every time.
 func (g *going) forget(ctx context.Context) error {
 	g.mu.Lock()
 	unused := slices.Sorted(maps.Values(g.unused))
@@ -114,31 +117,32 @@ func (g *going) forget(ctx context.Context) error {
 	return nil
 }
 
-// position is where a call stands in the latest answer.
+// position is where a call is among the calls of the latest answer.
 func (g *going) position(path, call string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Index(g.latest[path], call)
 }
 
-// turnsOf is how many answers there are. One that failed is none: nothing follows from it, and a
-// run that is resumed does not meet it again.
+// turnsOf is how many answers the model of the agent with that path gave. One that failed does not
+// count: nothing follows from it, and a run that is resumed does not meet it again.
 func (g *going) turnsOf(path string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.turns[path]
 }
 
-// maxCall is the longest id of a call that is part of a start ID as it is.
+// maxCall is the longest id of a call that becomes part of a start ID unchanged.
 const maxCall = 64
 
-// startID is the key of one tool call in the run: the model's id for it, and which of the model's
-// answers it is from, since models use their ids again. Ids can be chosen by whoever wrote what the
-// model read: no two calls have one start ID, however they are chosen.
+// startID is the start ID of one tool call of the run. It is made of the place of the caller, the
+// model's id for the call, and the turn, because models use their ids again. Whoever wrote what the
+// model read may have chosen the id, so no two calls may get the same start ID by any choice of
+// ids.
 func (g *going) startID(by place, turn int, call string) string {
 	if len(call) > maxCall {
 		sum := sha256.Sum256([]byte(call))
-		call = "sha256:" + hex.EncodeToString(sum[:]) // longer than one that is not shortened
+		call = "sha256:" + hex.EncodeToString(sum[:]) // longer than maxCall, so no id is taken for it
 	}
 	if by.isDeep {
 		return fmt.Sprintf("%s/%s/%d/%s", g.run.ID(), shortened(by.path), turn, call)
@@ -160,8 +164,8 @@ func (g *going) answer(start string) (Answer, bool) {
 	return a, ok
 }
 
-// waits notes a call of the agent with that path that waits; why is set where that is not for a
-// person.
+// waits notes that a call waits, made by the agent with that path. why is set where it does not
+// wait for a person.
 func (g *going) waits(path string, e envelope, why error) {
 	e.path = path
 	g.mu.Lock()
@@ -172,7 +176,7 @@ func (g *going) waits(path string, e envelope, why error) {
 	}
 }
 
-// surfaces notes that an interrupt of eino's is a call that waits. It reports whether it is one.
+// surfaces notes that eino told of an interrupt. It reports whether that is a call that waits.
 func (g *going) surfaces(info any) bool {
 	start, _ := info.(string)
 	g.mu.Lock()
@@ -182,7 +186,8 @@ func (g *going) surfaces(info any) bool {
 	return ok
 }
 
-// swallowed reports whether a call that waits was taken for one that has ended.
+// swallowed returns ErrSwallowed where a call waits and eino did not tell of its interrupt:
+// something took it for one that has ended.
 func (g *going) swallowed() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -194,8 +199,8 @@ func (g *going) swallowed() error {
 	return nil
 }
 
-// waitsIn is swallowed for the calls of one agent, whose model is to be asked what comes after
-// them.
+// waitsIn returns ErrSwallowed where a call of the agent with that path waits. Its model, which is
+// about to be asked what comes next, would otherwise be told that the call has ended.
 func (g *going) waitsIn(path string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -223,7 +228,7 @@ func (g *going) notes() notes {
 	}
 }
 
-// problems are why calls that wait cannot go on.
+// problems are the answers that were refused, and why calls that wait cannot go on.
 func (g *going) problems() []Problem {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -15,11 +15,12 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// inputName is what the messages of a run's beginning are kept under until its first commit.
+// inputName is the name under which a run keeps the messages of its beginning until its first
+// commit.
 const inputName = "input"
 
-// mainCheckpoint is the name of the agent's own checkpoint; those of agents in tools have the start
-// ids of their calls.
+// mainCheckpoint is the id of the checkpoint of the agent at the top. The id of that of an agent in
+// a tool is the start ID of its call.
 const mainCheckpoint = "agent"
 
 func (a *Agent) going(ctx context.Context, run *gate.Run, scope string, can []interrupt.Facility, tell func(Event)) *going {
@@ -30,7 +31,7 @@ func (a *Agent) going(ctx context.Context, run *gate.Run, scope string, can []in
 	}
 }
 
-// goOn lets eino go on until it stops, and records what came of it.
+// goOn lets eino go on until it stops, and records where the run stands then.
 func (a *Agent) goOn(ctx context.Context, g *going) (*Run, error) {
 	defer g.run.Release(ctx) // where nothing else stopped it
 	var cancel context.CancelFunc
@@ -39,7 +40,7 @@ func (a *Agent) goOn(ctx context.Context, g *going) (*Run, error) {
 	g.tell(RunGoing{g.run.ID()})
 	e := end{err: g.read(ctx)}
 	if e.err == nil {
-		// eino's context does not end with the caller's: then it would throw away what tools did.
+		// Eino's context does not end with the caller's: eino would throw away what tools did.
 		e = g.drive(with(context.WithoutCancel(ctx), g), &a.agents, mainCheckpoint, g.input)
 	}
 	var lost *gate.Error
@@ -52,7 +53,7 @@ func (a *Agent) goOn(ctx context.Context, g *going) (*Run, error) {
 	return g.conclude(ctx, e)
 }
 
-// read fetches what the run's last commit left.
+// read reads what the run's last commit left.
 func (g *going) read(ctx context.Context) error {
 	n, err := readNotes(g.run.Notes())
 	if err != nil {
@@ -85,7 +86,8 @@ func (g *going) input() ([]*schema.Message, error) {
 	return input, nil
 }
 
-// conclude records what eino came to. An error comes with the run where it can go on.
+// conclude records how eino's drive of the agent at the top ended. It returns the run beside an
+// error, too: as it stands then.
 func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 	id := g.run.ID()
 	if g.cancelled {
@@ -94,15 +96,15 @@ func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 	run := &Run{ID: id, Status: Waiting, Conversation: g.noted.Conversation}
 	wrap := func(err error) error { return fmt.Errorf("run %s: %w", id, err) }
 	switch {
-	case errors.Is(e.err, ErrForeignInterrupt), errors.Is(e.err, ErrAgents): // it would be there again every time
+	case errors.Is(e.err, ErrForeignInterrupt), errors.Is(e.err, ErrAgents): // which every resume would meet again
 		words := "the agent's tools are not made for people to be asked"
 		if err := g.run.Finish(ctx, gate.RunEnd{Code: gate.ErrFailed, Message: words}); err != nil {
 			return run, wrap(err)
 		}
 		run.Status, run.Message = Failed, words
 		return run, wrap(e.err)
-	case e.err != nil: // it is released as its last commit left it
-		if question := interrupt.Interrupt(nil); errors.As(e.err, &question) { // none comes through a tool under the gate
+	case e.err != nil: // goOn releases the run as its last commit left it
+		if question := interrupt.Interrupt(nil); errors.As(e.err, &question) { // a tool under the gate lets none through
 			e.err = fmt.Errorf("%w: %w", ErrUnwrapped, e.err)
 		}
 		if g.caller.Err() == nil {
@@ -134,7 +136,7 @@ func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 	return run, nil
 }
 
-// questions are the open prompts with the calls that they are of, in the order of the calls.
+// questions are the open prompts, each with its call, in the order of the calls.
 func questions(n notes, open []gate.Outcome) []Question {
 	var all []Question
 	for _, e := range n.Calls {

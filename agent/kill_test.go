@@ -163,7 +163,7 @@ func startOrResume(ctx context.Context, a *agent.Agent) (*agent.Run, error) {
 	if len(page.Runs) > 0 {
 		return a.Resume(ctx, agent.Resume{Scope: "ann", Run: page.Runs[0].ID, Facilities: everything}).Run()
 	}
-	return a.Start(ctx, agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("release it")}, Facilities: everything}).Run()
+	return a.Start(ctx, releaseIt).Run()
 }
 
 // R25, R27: killed between any two of its steps, a run goes on in the next process and ends; no tool

@@ -22,7 +22,7 @@ import (
 func TestResumedInTheLoop(t *testing.T) {
 	var effects atomic.Int64
 	w := open(t, memstore.New(), worldOptions{
-		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
+		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(deploying("a")),
 	})
 	for event, err := range w.agent.Start(t.Context(), releaseIt) {
 		if err != nil {
@@ -44,7 +44,7 @@ func TestResumedInTheLoop(t *testing.T) {
 // Nothing happens before the range, and a second one runs nothing.
 func TestRangedOnce(t *testing.T) {
 	var effects atomic.Int64
-	m := after(scripted.Do(call("a", "deploy", deployInput{"a"})))
+	m := after(deploying("a"))
 	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: m})
 	count := func() int {
 		t.Helper()

@@ -75,7 +75,7 @@ func TestLostRunBreaksOffItsModel(t *testing.T) {
 			slow := &thinking{begun: make(chan struct{})}
 			first := open(t, store, worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: slow, streaming: streaming})
 			second := open(t, store, worldOptions{
-				tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))), streaming: streaming,
+				tools: []*gate.Tool{deploy(&effects, nil)}, model: after(deploying("a")), streaming: streaming,
 			})
 			type end struct {
 				run *agent.Run
@@ -83,9 +83,7 @@ func TestLostRunBreaksOffItsModel(t *testing.T) {
 			}
 			ended := make(chan end, 1)
 			go func() {
-				run, err := first.agent.Start(context.Background(), agent.Start{
-					Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything,
-				}).Run()
+				run, err := first.agent.Start(context.Background(), releaseIt).Run()
 				ended <- end{run, err}
 			}()
 			<-slow.begun
@@ -117,15 +115,13 @@ func TestLostRunBreaksOffItsTools(t *testing.T) {
 			return "", ctx.Err()
 		}, nil)
 		var effects atomic.Int64
-		m := after(scripted.Do(call("a", "deploy", deployInput{"a"})))
+		m := after(deploying("a"))
 		first := open(t, store, worldOptions{tools: []*gate.Tool{slow}, model: m})
 		second := open(t, store, worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: m})
 		ended := make(chan error, 1)
 		var id checkpoint.ID
 		go func() {
-			run, err := first.agent.Start(context.Background(), agent.Start{
-				Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything,
-			}).Run()
+			run, err := first.agent.Start(context.Background(), releaseIt).Run()
 			id = run.ID
 			ended <- err
 		}()

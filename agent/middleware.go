@@ -9,11 +9,13 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// Middleware is the second form of [Wrap]: the agent keeps its tools, and this middleware makes the
-// calls of the named ones the gate's. Give it the gate's halves that Wrap returned, and eino last
-// in ToolCallMiddlewares: a middleware inside of it can still change what was approved, and makes a
-// question that it swallows a failure of the tool; with Wrap's own half for the agent none is
-// inside. With both, one outside that takes a question for a failure is [ErrSwallowed].
+// Middleware is the second form of [Wrap], for an agent that keeps its own tools: it makes calls of
+// the named tools calls of the gate. Give it the gate's halves that Wrap returned.
+//
+// It must be the last of ToolCallMiddlewares. A middleware after it runs between the gate and the
+// tool: it could change arguments that a person has approved, and a question that it swallows
+// becomes a failure of the tool. The half for the agent that Wrap returns has no such gap. In both
+// forms, a middleware before it that takes a question for a failure is [ErrSwallowed].
 func Middleware(tools ...*gate.Tool) compose.ToolMiddleware {
 	ours := map[string]bool{}
 	for _, t := range tools {
@@ -21,82 +23,49 @@ func Middleware(tools ...*gate.Tool) compose.ToolMiddleware {
 	}
 	return compose.ToolMiddleware{
 		Invokable: func(next compose.InvokableToolEndpoint) compose.InvokableToolEndpoint {
-			return func(ctx context.Context, in *compose.ToolInput) (*compose.ToolOutput, error) {
-				if !ours[in.Name] {
-					return next(ctx, in)
-				}
-				out, err := invokeAs(ctx, in.Name, in.Arguments, asText, func(ctx context.Context, arguments string) (string, error) {
-					out, err := next(ctx, approved(in, arguments))
-					if err != nil {
-						return "", err
-					}
-					return out.Result, nil
-				})
-				return &compose.ToolOutput{Result: out}, err
-			}
+			return through(ours, next, asText.invoke, func(out *compose.ToolOutput) *string { return &out.Result })
 		},
 		Streamable: func(next compose.StreamableToolEndpoint) compose.StreamableToolEndpoint {
-			return func(ctx context.Context, in *compose.ToolInput) (*compose.StreamToolOutput, error) {
-				if !ours[in.Name] {
-					return next(ctx, in)
-				}
-				run := func(ctx context.Context, arguments string) (*schema.StreamReader[string], error) {
-					out, err := next(ctx, approved(in, arguments))
-					if err != nil {
-						return nil, err
-					}
-					return out.Result, nil
-				}
-				out, err := streamAs(ctx, in.Name, in.Arguments, asText, run)
-				return &compose.StreamToolOutput{Result: out}, err
-			}
+			return through(ours, next, asText.stream,
+				func(out *compose.StreamToolOutput) **schema.StreamReader[string] { return &out.Result })
 		},
-		EnhancedInvokable:  enhancedMiddleware(ours),
-		EnhancedStreamable: enhancedStreamMiddleware(ours),
+		EnhancedInvokable: func(next compose.EnhancedInvokableToolEndpoint) compose.EnhancedInvokableToolEndpoint {
+			return through(ours, next, asParts.invoke,
+				func(out *compose.EnhancedInvokableToolOutput) **schema.ToolResult { return &out.Result })
+		},
+		EnhancedStreamable: func(next compose.EnhancedStreamableToolEndpoint) compose.EnhancedStreamableToolEndpoint {
+			return through(ours, next, asParts.stream,
+				func(out *compose.EnhancedStreamableToolOutput) **schema.StreamReader[*schema.ToolResult] {
+					return &out.Result
+				})
+		},
 	}
 }
 
-func enhancedMiddleware(ours map[string]bool) compose.EnhancedInvokableToolMiddleware {
-	return func(next compose.EnhancedInvokableToolEndpoint) compose.EnhancedInvokableToolEndpoint {
-		return func(ctx context.Context, in *compose.ToolInput) (*compose.EnhancedInvokableToolOutput, error) {
-			if !ours[in.Name] {
-				return next(ctx, in)
-			}
-			run := func(ctx context.Context, arguments string) (*schema.ToolResult, error) {
-				out, err := next(ctx, approved(in, arguments))
-				if err != nil {
-					return nil, err
-				}
-				return out.Result, nil
-			}
-			out, err := invokeAs(ctx, in.Name, in.Arguments, asParts, run)
-			return &compose.EnhancedInvokableToolOutput{Result: out}, err
+// through returns an endpoint of eino's that makes calls of our tools calls of the gate, whose
+// innermost is next, and passes the others to next as they are. The four kinds of endpoint differ
+// in Output and Result alone: makeCall makes the call, and result is where Output has its Result.
+func through[Output, Result any](
+	ours map[string]bool,
+	next func(context.Context, *compose.ToolInput) (*Output, error),
+	makeCall func(ctx context.Context, name, arguments string, run func(context.Context, string) (Result, error)) (Result, error),
+	result func(*Output) *Result,
+) func(context.Context, *compose.ToolInput) (*Output, error) {
+	return func(ctx context.Context, in *compose.ToolInput) (*Output, error) {
+		if !ours[in.Name] {
+			return next(ctx, in)
 		}
-	}
-}
-
-func enhancedStreamMiddleware(ours map[string]bool) compose.EnhancedStreamableToolMiddleware {
-	return func(next compose.EnhancedStreamableToolEndpoint) compose.EnhancedStreamableToolEndpoint {
-		return func(ctx context.Context, in *compose.ToolInput) (*compose.EnhancedStreamableToolOutput, error) {
-			if !ours[in.Name] {
-				return next(ctx, in)
+		var out Output
+		var err error
+		*result(&out), err = makeCall(ctx, in.Name, in.Arguments, func(ctx context.Context, arguments string) (none Result, err error) {
+			approved := *in
+			approved.Arguments = arguments
+			out, err := next(ctx, &approved)
+			if err != nil {
+				return none, err
 			}
-			run := func(ctx context.Context, arguments string) (*schema.StreamReader[*schema.ToolResult], error) {
-				out, err := next(ctx, approved(in, arguments))
-				if err != nil {
-					return nil, err
-				}
-				return out.Result, nil
-			}
-			out, err := streamAs(ctx, in.Name, in.Arguments, asParts, run)
-			return &compose.EnhancedStreamableToolOutput{Result: out}, err
-		}
+			return *result(out), nil
+		})
+		return &out, err
 	}
-}
-
-// approved is the call with the arguments that were approved.
-func approved(in *compose.ToolInput, arguments string) *compose.ToolInput {
-	call := *in
-	call.Arguments = arguments
-	return &call
 }

@@ -18,10 +18,13 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// Model wraps the model of an agent that runs under the gate. In a run it refuses answers whose
-// tool calls have no ids or one id twice ([ErrToolCallIDs]), and keeps every answer until the run's
-// next commit, so that a run that is resumed after a crash gets the same answers again, and makes
-// the same tool calls, instead of new ones. Outside of a run it is the model.
+// Model wraps the model of an agent that runs under the gate. It is as safe for concurrent use as
+// m.
+//
+// In a run, it keeps every answer until the run's next commit. A run that is resumed after a crash
+// then gets the same answers again, and makes the same tool calls instead of new ones. It refuses
+// an answer whose tool calls cannot be told apart ([ErrToolCallIDs]). Outside of a run it does what
+// m does.
 func Model(m model.ToolCallingChatModel) model.ToolCallingChatModel { return &recorder{m} }
 
 var errNoAnswer = errors.New("the model gave neither an answer nor an error")
@@ -43,7 +46,7 @@ func (r *recorder) WithTools(tools []*schema.ToolInfo) (model.ToolCallingChatMod
 	return &recorder{m}, nil
 }
 
-// Generate answers, from what is kept where it is.
+// Generate returns the answer that is kept, or asks the model.
 func (r *recorder) Generate(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.Message, error) {
 	g := from(ctx)
 	if g == nil {
@@ -67,8 +70,8 @@ func (r *recorder) Generate(ctx context.Context, input []*schema.Message, opts .
 	return answer, t.keep(ctx, answer)
 }
 
-// Stream answers in pieces. A whole answer is kept before the reader sees its end; one that is kept
-// already is one piece.
+// Stream returns the answer that is kept, in one piece, or asks the model. The answer is kept
+// before the reader sees its end.
 func (r *recorder) Stream(
 	ctx context.Context, input []*schema.Message, opts ...model.Option,
 ) (*schema.StreamReader[*schema.Message], error) {
@@ -117,24 +120,24 @@ func (t turn) tell(answer *schema.Message) {
 	}
 }
 
-// takeTurn names the turn, and returns what is kept of it. With neither that nor an error the model
-// is to be asked.
+// takeTurn returns the turn that begins, and its answer where that is kept. Where there is neither
+// an answer nor an error, the model is to be asked.
 func (g *going) takeTurn(ctx context.Context) (turn, *schema.Message, error) {
 	if g.cancelled {
 		return turn{}, nil, errCancelled
 	}
 	at := g.placeOf(ctx)
 	t := turn{going: g, place: at, n: g.turnsOf(at.path) + 1}
-	// Which messages lead to it is no part of the name: what a tool was told to have come to can be
-	// other words the next time (its result need not be kept), and yet its answer has been acted
-	// on.
+	// The messages that lead to the answer are no part of its name. They can change when the run is
+	// resumed: of a tool whose result is not kept, the model is told in other words. The calls of
+	// this answer have been made all the same.
 	t.name = "model\x00" + at.path + "\x00" + strconv.Itoa(t.n)
 	if err := g.waitsIn(at.path); err != nil && g.caller.Err() == nil {
 		return t, nil, err
 	}
 	data, ok := g.run.Kept(t.name)
-	if !ok || len(data) == 0 { // none, or it was forgotten
-		return t, nil, context.Cause(g.caller) // who has left is asked nothing for
+	if !ok || len(data) == 0 { // none, or going.forget has emptied it
+		return t, nil, context.Cause(g.caller) // no model is asked for a caller that has left
 	}
 	kept, err := decodeMessages(data)
 	if err != nil || len(kept) != 1 {

@@ -22,30 +22,73 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
+// improving gives an answer that cannot be gone on with until it is good, and then calls deploy.
+func improving(bad *schema.Message, good *bool) *scripted.Model {
+	return scripted.Func(func(input []*schema.Message) (*schema.Message, error) {
+		switch r := results(input); {
+		case r != "":
+			return scripted.Say(r), nil
+		case *good:
+			return deploying("a"), nil
+		}
+		return bad, nil
+	})
+}
+
 // An answer that calls a tool that there is not stops the run before anything runs, and is not kept:
 // the run that is resumed asks the model again, instead of failing for ever.
 func TestToolThatThereIsNot(t *testing.T) {
 	for _, streaming := range []bool{false, true} {
 		var effects atomic.Int64
 		good := false
-		m := scripted.Func(func(input []*schema.Message) (*schema.Message, error) {
-			if r := results(input); r != "" {
-				return scripted.Say(r), nil
-			}
-			if good {
-				return scripted.Do(call("c", "deploy", deployInput{"a"})), nil
-			}
-			return scripted.Do(call("c", "deploy", deployInput{"a"}), call("d", "nosuch", struct{}{})), nil
-		})
-		w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: m, streaming: streaming})
+		bad := scripted.Do(call("a", "deploy", deployInput{"a"}), call("d", "nosuch", struct{}{}))
+		w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: improving(bad, &good), streaming: streaming})
 		run, err := w.agent.Start(t.Context(), releaseIt).Run()
 		if err == nil || run == nil || run.Status != agent.Waiting {
 			t.Fatalf("have %+v, %v", run, err)
 		}
 		good = true
 		run = w.resume(run.ID)
-		wantWaiting(t, run, "c")
+		wantWaiting(t, run, "a")
 		wantFinished(t, w.resume(run.ID, to(run.Questions[0], allow)), "[deployed a]")
+	}
+}
+
+// Tool calls that cannot be told apart are refused before any runs, and the run can go on when the
+// model does better.
+func TestToolCallIDs(t *testing.T) {
+	for name, bad := range map[string]*schema.Message{
+		"empty": scripted.Do(call("", "deploy", deployInput{"a"})),
+		"twice": scripted.Do(call("c", "deploy", deployInput{"a"}), call("c", "deploy", deployInput{"b"})),
+	} {
+		for _, streaming := range []bool{false, true} {
+			var effects atomic.Int64
+			good := false
+			w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: improving(bad, &good), streaming: streaming})
+			run, err := w.agent.Start(t.Context(), releaseIt).Run()
+			wantCode(t, name, err, agent.ErrToolCallIDs)
+			list, err := w.gate.List(t.Context(), gate.ListQuery{Scope: "ann"})
+			if err != nil || len(list.Interactions) > 0 {
+				t.Errorf("%s: %d interactions, %v", name, len(list.Interactions), err)
+			}
+			good = true
+			wantWaiting(t, w.resume(run.ID), "a")
+		}
+	}
+}
+
+// Models use their ids again: a call of a later turn is another call.
+func TestToolCallIDsOfLaterTurns(t *testing.T) {
+	var effects atomic.Int64
+	m := scripted.New(
+		scripted.Do(call("c", "deploy", deployInput{"a"})), scripted.Do(call("c", "deploy", deployInput{"a"})), scripted.Say("done"))
+	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: m})
+	run := w.start()
+	run = w.resume(run.ID, to(of(t, run, "c"), allow))
+	wantWaiting(t, run, "c")
+	wantFinished(t, w.resume(run.ID, to(of(t, run, "c"), allow)), "done")
+	if effects.Load() != 2 {
+		t.Errorf("%d effects", effects.Load())
 	}
 }
 
@@ -64,33 +107,44 @@ func TestArgumentsOfAnAgentInATool(t *testing.T) {
 	}
 }
 
-// R27: a run that goes on from its last commit meets the tool calls that it made since then, also
-// where a tool before them is told in other words, because its result is not kept, and where the
-// model would make other ids for them.
-func TestAnswerIsKeptWhateverToolsAreToldAgain(t *testing.T) {
-	var runs, effects atomic.Int64
-	asked, down := 0, true
-	m := scripted.Func(func(input []*schema.Message) (*schema.Message, error) {
+// thenNotifies calls a tool, in the next turn notify, and then says what both told; while it is down
+// it fails instead of saying so. As a model does, it makes another id for a call whenever it is asked.
+func thenNotifies(first string, down *bool) *scripted.Model {
+	asked := 0
+	return scripted.Func(func(input []*schema.Message) (*schema.Message, error) {
 		asked++
 		fresh := strconv.Itoa(asked)
 		switch said := results(input); strings.Count(said, "[") {
 		case 0:
-			return scripted.Do(call(fresh, "status", struct{}{})), nil
+			return scripted.Do(call(fresh, first, struct{}{})), nil
 		case 1:
 			return scripted.Do(call(fresh, "notify", struct{}{})), nil
 		default:
-			if down {
+			if *down {
 				return nil, errors.New("the model is down")
 			}
 			return scripted.Say(said), nil
 		}
 	})
-	notify := gate.NewTool("notify", func(context.Context, struct{}) (string, error) {
+}
+
+// notify does not ask; it counts its effects, and its result is kept.
+func notify(effects *atomic.Int64) *gate.Tool {
+	return gate.NewTool("notify", func(context.Context, struct{}) (string, error) {
 		effects.Add(1)
 		return "notified", nil
 	}, &gate.ToolOptions{KeepResult: true})
-	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{status(&runs, nil), notify}, model: m})
-	run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
+}
+
+// R27: a run that goes on from its last commit meets the tool calls that it made since then, also
+// where a tool before them is told in other words, because its result is not kept, and where the
+// model would make other ids for them.
+func TestAnswerIsKeptWhateverToolsAreToldAgain(t *testing.T) {
+	var runs, effects atomic.Int64
+	down := true
+	m := thenNotifies("status", &down)
+	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{status(&runs, nil), notify(&effects)}, model: m})
+	run, err := w.agent.Start(t.Context(), releaseIt).Run()
 	if err == nil || run == nil {
 		t.Fatalf("have %+v, %v", run, err)
 	}
@@ -105,22 +159,8 @@ func TestAnswerIsKeptWhateverToolsAreToldAgain(t *testing.T) {
 // model had answered beyond that is still kept: the calls that were made then are not made again.
 func TestAnswersBeyondACommitAreKept(t *testing.T) {
 	var effects atomic.Int64
-	asked, down := 0, true
-	m := scripted.Func(func(input []*schema.Message) (*schema.Message, error) {
-		asked++
-		fresh := strconv.Itoa(asked)
-		switch said := results(input); strings.Count(said, "[") {
-		case 0:
-			return scripted.Do(call(fresh, "look", struct{}{})), nil
-		case 1:
-			return scripted.Do(call(fresh, "notify", struct{}{})), nil
-		default:
-			if down {
-				return nil, errors.New("the model is down")
-			}
-			return scripted.Say(said), nil
-		}
-	})
+	down := true
+	m := thenNotifies("look", &down)
 	var leave func()
 	look := gate.NewTool("look", func(ctx context.Context, _ struct{}) (string, error) {
 		if leave != nil {
@@ -129,12 +169,8 @@ func TestAnswersBeyondACommitAreKept(t *testing.T) {
 		}
 		return "green", ctx.Err()
 	}, &gate.ToolOptions{Replay: gate.Recover}) // its result is not kept: it looks again
-	notify := gate.NewTool("notify", func(context.Context, struct{}) (string, error) {
-		effects.Add(1)
-		return "notified", nil
-	}, &gate.ToolOptions{KeepResult: true})
-	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{look, notify}, model: m})
-	run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
+	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{look, notify(&effects)}, model: m})
+	run, err := w.agent.Start(t.Context(), releaseIt).Run()
 	if err == nil || run == nil {
 		t.Fatalf("have %+v, %v", run, err)
 	}
@@ -182,7 +218,7 @@ func TestAnswerAgainAfterItsDeadline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := a.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
+	run, err := a.Start(t.Context(), releaseIt).Run()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,5 +232,28 @@ func TestAnswerAgainAfterItsDeadline(t *testing.T) {
 	w := open(t, before.crashed(t, rand.New(rand.NewPCG(1, 1)), false).open(), worldOptions{tools: []*gate.Tool{asks}, model: m, gate: clock})
 	if run = w.resume(run.ID, yes); run.Status != agent.Finished || !strings.HasPrefix(run.Message, "[It is not known") || effects != 1 {
 		t.Errorf("%d effects, have %+v", effects, run)
+	}
+}
+
+// What eino cannot store is refused before anybody is asked: at the start, and from a model.
+func TestExtraThatCannotBeStored(t *testing.T) {
+	var effects atomic.Int64
+	bad := deploying("a")
+	bad.Extra = map[string]any{"thought": map[string]any{"x": 1}}
+	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: after(bad)})
+	input := schema.UserMessage("x")
+	input.Extra = map[string]any{"trace": struct{ A int }{1}}
+	if _, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{input}}).Run(); !errors.Is(err, agent.ErrExtra) {
+		t.Errorf("at the start: %v", err)
+	}
+	_, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x"), nil}}).Run()
+	if err == nil || !strings.Contains(err.Error(), "message 2 is nil") {
+		t.Errorf("a message that is none: %v", err)
+	}
+	_, err = w.agent.Start(t.Context(), releaseIt).Run()
+	wantCode(t, "from the model", err, agent.ErrExtra)
+	list, err := w.gate.List(t.Context(), gate.ListQuery{Scope: "ann"})
+	if err != nil || len(list.Interactions) > 0 {
+		t.Errorf("somebody would be asked: %+v, %v", list, err)
 	}
 }

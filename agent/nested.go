@@ -16,14 +16,16 @@ import (
 )
 
 // AgentTool makes a tool of an agent of eino's, in place of adk.NewAgentTool. The agent gets the
-// argument "request" as its message, and its last message is the result. Several such agents can
-// ask in one turn, and nest: each has a checkpoint of its own beside that of the agent that called
-// it, where eino's tool puts the one into the other, about six times as large, and cannot go on
-// with two. The questions of the agent's tools are questions of the run.
+// argument "request" as its message, and its last message is the result. The questions of its tools
+// are questions of the run. The tool works only in a run of an [Agent].
 //
-// The agent begins anew each time: it has neither its caller's conversation nor its session values.
-// It works in a run of an [Agent] only. It runs in no call of the gate: what it does is done by its
-// own tools, which do.
+// The agent begins anew with each call: it has neither its caller's conversation nor its session
+// values. Such agents nest, and several of them can ask in one turn, because each has a checkpoint
+// of its own. Eino's tool puts the checkpoint of the inner agent into that of the outer one, which
+// makes it about six times as large per level, and cannot go on when two of them asked.
+//
+// A call of the tool is no call of the gate, since the agent does nothing itself; its tools' calls
+// are.
 func AgentTool(ctx context.Context, build Build) (tool.InvokableTool, error) {
 	if build == nil {
 		return nil, errors.New("make agent tool: a function that builds the agent is needed")
@@ -66,7 +68,7 @@ func (t *agentTool) InvokableRun(ctx context.Context, arguments string, _ ...too
 		g.tell(ToolStarted{Origin: e.origin(), Arguments: arguments})
 	}
 	request, err := requestOf(arguments)
-	if err != nil { // the model's mistake: it is told, as with every tool
+	if err != nil { // the model is told of its mistake, as with every tool
 		words, _ := told(&gate.Error{Code: gate.ErrInvalidArguments, Message: err.Error()})
 		g.tell(ToolEnded{Origin: e.origin(), Result: words, Code: gate.ErrInvalidArguments})
 		return words, nil
@@ -91,7 +93,7 @@ func (t *agentTool) InvokableRun(ctx context.Context, arguments string, _ ...too
 }
 
 func requestOf(arguments string) (string, error) {
-	if !utf8.ValidString(arguments) { // eino would store others
+	if !utf8.ValidString(arguments) { // eino's checkpoint would hold other ones
 		return "", errors.New("they are not UTF-8")
 	}
 	var in struct{ Request *string }
@@ -104,7 +106,8 @@ func requestOf(arguments string) (string, error) {
 	return *in.Request, nil
 }
 
-// hidden is a context without what eino put there: an agent in a tool begins anew.
+// hidden hides from eino what eino put into the context: otherwise it would take the agent in the
+// tool for a part of the agent that called it.
 type hidden struct{ context.Context }
 
 func (h hidden) Value(key any) any {

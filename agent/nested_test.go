@@ -10,7 +10,6 @@ import (
 	"github.com/cloudwego/eino/adk"
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/compose"
-	"github.com/cloudwego/eino/schema"
 
 	"github.com/parley-go/parley/agent"
 	"github.com/parley-go/parley/checkpoint/memstore"
@@ -228,7 +227,7 @@ func TestTwoAgentsOfEinoAreRefused(t *testing.T) {
 			return make(ctx, x, y)
 		}
 		w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{pay}, build: build})
-		run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
+		run, err := w.agent.Start(t.Context(), releaseIt).Run()
 		if !errors.Is(err, agent.ErrAgents) || run == nil || run.Status != agent.Failed || len(run.Questions) > 0 {
 			t.Fatalf("%s: have %+v, %v", name, run, err)
 		}

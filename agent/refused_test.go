@@ -3,11 +3,9 @@ package agent_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"testing"
 
-	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/parley-go/parley/agent"
@@ -61,42 +59,6 @@ func TestNotAuthorizedForAWhile(t *testing.T) {
 		wantFinished(t, w.resume(run.ID, yes), "[deployed a]")
 		if effects.Load() != 1 {
 			t.Errorf("%d effects", effects.Load())
-		}
-	}
-}
-
-// A message that is none is refused as such.
-func TestNoMessage(t *testing.T) {
-	w := open(t, memstore.New(), worldOptions{model: scripted.New(scripted.Say("done"))})
-	_, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x"), nil}}).Run()
-	if err == nil {
-		t.Error("it began")
-	}
-}
-
-// A middleware that takes questions for failures is found, also beside a question that it lets pass:
-// nobody is asked what eino does not wait for, and the run says so.
-func TestSwallowedQuestions(t *testing.T) {
-	var effects atomic.Int64
-	swallow := compose.ToolMiddleware{Invokable: func(next compose.InvokableToolEndpoint) compose.InvokableToolEndpoint {
-		return func(ctx context.Context, in *compose.ToolInput) (*compose.ToolOutput, error) {
-			out, err := next(ctx, in)
-			if err != nil && !strings.Contains(in.Arguments, "b") {
-				return &compose.ToolOutput{Result: "handled: it failed"}, nil
-			}
-			return out, err
-		}
-	}}
-	for _, calls := range [][]scripted.Call{
-		{call("1", "deploy", deployInput{"a"})},
-		{call("1", "deploy", deployInput{"a"}), call("2", "deploy", deployInput{"b"})},
-	} {
-		w := open(t, memstore.New(), worldOptions{
-			tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(calls...)), middlewares: []compose.ToolMiddleware{swallow},
-		})
-		run, err := w.agent.Start(t.Context(), releaseIt).Run()
-		if !errors.Is(err, agent.ErrSwallowed) || run == nil || run.Status != agent.Waiting || len(run.Questions) > 0 {
-			t.Errorf("have %+v, %v", run, err)
 		}
 	}
 }

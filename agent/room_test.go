@@ -22,7 +22,7 @@ func TestRunWithoutRoom(t *testing.T) {
 		if r := results(input); r != "" {
 			return scripted.Say("done"), nil
 		}
-		answer := scripted.Do(call("a", "deploy", deployInput{"a"}))
+		answer := deploying("a")
 		answer.Content = long
 		return answer, nil
 	})

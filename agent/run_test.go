@@ -103,7 +103,7 @@ func TestSameAnswersAgain(t *testing.T) {
 	process := func() *world {
 		return open(t, store, worldOptions{
 			tools: []*gate.Tool{deploy(&effects, nil)},
-			model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("b", "deploy", deployInput{"b"}))),
+			model: after(deploying("a", "b")),
 		})
 	}
 	run := process().start()
@@ -127,8 +127,7 @@ func TestSameAnswersAgain(t *testing.T) {
 // R2, R17: a person's no is told to the model, and which of them it was.
 func TestNoIsTold(t *testing.T) {
 	var effects atomic.Int64
-	m := after(scripted.Do(
-		call("a", "deploy", deployInput{"a"}), call("b", "deploy", deployInput{"b"}), call("c", "deploy", deployInput{"c"})))
+	m := after(deploying("a", "b", "c"))
 	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{deploy(&effects, nil)}, model: m})
 	run := w.start()
 	run = w.resume(run.ID, to(of(t, run, "a"), reject), to(of(t, run, "b"), `{"action":"decline"}`), to(of(t, run, "c"), `{"action":"cancel"}`))

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/cloudwego/eino/compose"
-	"github.com/cloudwego/eino/schema"
 
 	"github.com/parley-go/parley/agent"
 	"github.com/parley-go/parley/checkpoint/memstore"
@@ -53,8 +52,7 @@ func TestSwallowedQuestion(t *testing.T) {
 			bad := o
 			bad.middlewares = []compose.ToolMiddleware{swallows("deploy")}
 			w := open(t, store, bad)
-			start := agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("release it")}, Facilities: everything}
-			run, err := w.agent.Start(t.Context(), start).Run()
+			run, err := w.agent.Start(t.Context(), releaseIt).Run()
 			wantCode(t, "start", err, agent.ErrSwallowed)
 			id := run.ID
 			_, err = w.tryResume(id)

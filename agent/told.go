@@ -6,8 +6,8 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// told is what the model is told of a call that brought no result, where that is the end of the
-// call; ok is false where it is not. The words do not invite to try the same again.
+// told returns what the model is told of a call that ended without a result; ok is false where the
+// error is no end of the call. The words do not invite the model to try the same again.
 func told(e *gate.Error) (text string, ok bool) {
 	code := e.Code
 	if code == gate.ErrAlreadyCompleted && e.Ended.Decision() {

@@ -13,9 +13,9 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// Tool gives a gate's tool, such as a plain Go function of [gate.NewTool], its face for an agent of
-// eino's. It works in a run of an [Agent] only: elsewhere it is ErrNoRun. What is wrong with the
-// tool is reported by [gate.Open].
+// Tool returns a tool of eino's whose calls are calls of the gate's tool t, such as a plain Go
+// function that [gate.NewTool] made a tool. It works only in a run of an [Agent]; elsewhere its
+// calls are [ErrNoRun]. A mistake in t is reported by [gate.Open].
 func Tool(t *gate.Tool) tool.InvokableTool {
 	return &gateTool{name: t.Name(), describe: sync.OnceValues(func() (*schema.ToolInfo, error) { return describe(t) })}
 }
@@ -25,8 +25,8 @@ type gateTool struct {
 	describe func() (*schema.ToolInfo, error)
 }
 
-// Info tells the model of the tool: name, title and description, and the schema of its arguments.
-// It is the same every time: eino asks for it whenever a run goes on.
+// Info returns what the model knows of the tool: its name, description and schema. It is made once,
+// because eino asks for it whenever a run goes on.
 func (t *gateTool) Info(context.Context) (*schema.ToolInfo, error) { return t.describe() }
 
 func describe(t *gate.Tool) (*schema.ToolInfo, error) {

@@ -14,14 +14,16 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// Wrap makes two halves of a tool of eino's: one for the gate, and one for the agent in its place.
-// The agent's half has exactly the interfaces of the tool's: InvokableTool, StreamableTool, and the
-// enhanced ones. The tool asks by returning a question of package interrupt from wherever it comes,
-// wrapped or not; a stream asks in place of its first piece, and fails where it asks later. The
-// arguments that the tool gets are those that were approved, in canonical form.
+// Wrap makes two halves out of a tool of eino's: one for the gate, and one that the agent gets in
+// place of the tool. The agent's half has exactly the interfaces that the tool has of
+// InvokableTool, StreamableTool, and the enhanced ones. The gate's half works only in a run of an
+// [Agent].
 //
-// Name and, where opts has none, description and schema are those of the tool's Info. The gate's
-// half runs in a run of an [Agent] only.
+// The tool asks with [interrupt.Ask], however deep inside; it may wrap the error. A stream can ask
+// in place of its first piece, and fails where it asks later. The tool gets the arguments that were
+// approved, in canonical form.
+//
+// The name is that of the tool's Info. So are description and schema where opts has none.
 func Wrap(ctx context.Context, t tool.BaseTool, opts *gate.ToolOptions) (*gate.Tool, tool.BaseTool, error) {
 	if t == nil {
 		return nil, nil, errors.New("wrap tool: it must not be nil")
@@ -150,7 +152,7 @@ type invokable struct {
 }
 
 func (t invokable) InvokableRun(ctx context.Context, arguments string, opts ...tool.Option) (string, error) {
-	return invokeAs(ctx, t.name, arguments, asText, func(ctx context.Context, arguments string) (string, error) {
+	return asText.invoke(ctx, t.name, arguments, func(ctx context.Context, arguments string) (string, error) {
 		return t.inner.InvokableRun(ctx, arguments, opts...)
 	})
 }
@@ -161,7 +163,7 @@ type streamable struct {
 }
 
 func (t streamable) StreamableRun(ctx context.Context, arguments string, opts ...tool.Option) (*schema.StreamReader[string], error) {
-	return streamAs(ctx, t.name, arguments, asText, func(ctx context.Context, arguments string) (*schema.StreamReader[string], error) {
+	return asText.stream(ctx, t.name, arguments, func(ctx context.Context, arguments string) (*schema.StreamReader[string], error) {
 		return t.inner.StreamableRun(ctx, arguments, opts...)
 	})
 }
@@ -172,7 +174,7 @@ type enhancedInvokable struct {
 }
 
 func (t enhancedInvokable) InvokableRun(ctx context.Context, a *schema.ToolArgument, opts ...tool.Option) (*schema.ToolResult, error) {
-	return invokeAs(ctx, t.name, a.Text, asParts, func(ctx context.Context, arguments string) (*schema.ToolResult, error) {
+	return asParts.invoke(ctx, t.name, a.Text, func(ctx context.Context, arguments string) (*schema.ToolResult, error) {
 		return t.inner.InvokableRun(ctx, &schema.ToolArgument{Text: arguments}, opts...)
 	})
 }
@@ -185,7 +187,7 @@ type enhancedStreamable struct {
 func (t enhancedStreamable) StreamableRun(
 	ctx context.Context, a *schema.ToolArgument, opts ...tool.Option,
 ) (*schema.StreamReader[*schema.ToolResult], error) {
-	return streamAs(ctx, t.name, a.Text, asParts,
+	return asParts.stream(ctx, t.name, a.Text,
 		func(ctx context.Context, arguments string) (*schema.StreamReader[*schema.ToolResult], error) {
 			return t.inner.StreamableRun(ctx, &schema.ToolArgument{Text: arguments}, opts...)
 		})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cloudwego/eino/components"
 	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/components/tool/utils"
 	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
 
@@ -303,12 +304,49 @@ func TestForeignInterruptFailsTheRun(t *testing.T) {
 		o.tools, o.plain = append(o.tools, pay), append(o.plain, agent.Tool(pay))
 		o.model = after(scripted.Do(call("f", "foreign", `{}`), call("a", "deploy", deployInput{"a"})))
 		w := open(t, memstore.New(), o)
-		run, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
+		run, err := w.agent.Start(t.Context(), releaseIt).Run()
 		if !errors.Is(err, agent.ErrForeignInterrupt) || run == nil || run.Status != agent.Failed || len(run.Questions) > 0 {
 			t.Fatalf("%s: have %+v, %v", name, run, err)
 		}
 		if again := w.resume(run.ID); again.Status != agent.Failed || again.Message == "" {
 			t.Errorf("%s: resumed, it is %+v", name, again)
 		}
+	}
+}
+
+// A tool outside of a run, and an agent whose model is not wrapped, are told apart from everything
+// else.
+func TestNotWired(t *testing.T) {
+	var effects atomic.Int64
+	pay := deploy(&effects, nil)
+	_, err := agent.Tool(pay).InvokableRun(t.Context(), `{"service":"a"}`)
+	wantCode(t, "outside of a run", err, agent.ErrNoRun)
+
+	g, err := gate.Open(t.Context(), memstore.New(), &gate.Options{Tools: []*gate.Tool{pay}, Keys: [][]byte{testKey}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := after(deploying("a"))
+	naked, err := utils.InferTool("naked", "d", func(ctx context.Context, _ struct{}) (string, error) {
+		_, err := interrupt.Ask(ctx, interrupt.ToolPermission("naked", "Do it"))
+		return "", err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asks := open(t, memstore.New(), worldOptions{model: after(scripted.Do(call("n", "naked", struct{}{}))), plain: []tool.BaseTool{naked}})
+	_, err = asks.agent.Start(t.Context(), releaseIt).Run()
+	wantCode(t, "a tool that is not wrapped", err, agent.ErrUnwrapped)
+	wired, err := agent.New(t.Context(), g, chat("A", m, compose.ToolsNodeConfig{Tools: []tool.BaseTool{agent.Tool(pay)}}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = wired.Start(t.Context(), releaseIt).Run()
+	wantCode(t, "a model that is not wrapped", err, agent.ErrModel)
+	if err := errors.Join(wired.Close(t.Context()), g.Close(t.Context())); err != nil {
+		t.Error(err)
+	}
+	if effects.Load() != 0 {
+		t.Error("it ran")
 	}
 }

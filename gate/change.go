@@ -8,16 +8,16 @@ import (
 	"github.com/parley-go/parley/checkpoint"
 )
 
-// A change is a batch with what is told of it when it is applied.
+// A change is one write to the store, and what observers are told when it is applied.
 type change struct {
 	batch     *checkpoint.Batch
-	next      *checkpoint.Interaction // which the first put writes; nil: it writes a run
+	next      *checkpoint.Interaction // what the first put writes; nil: it writes a run
 	event     Event
-	decisions []Event   // what becomes of decisions by it
-	calls     []*change // of a run, what is written of its calls in the same batch
+	decisions []Event   // what the change does to remembered decisions
+	calls     []*change // of a run: the changes of its calls, which are written in the same batch
 }
 
-// change makes the write of next, where prev is what the store holds.
+// change makes the write that takes an interaction from prev, which is in the store, to next.
 func (g *Gate) change(from origin, prev, next *checkpoint.Interaction) (*change, error) {
 	record, err := g.encode(next)
 	if err != nil {
@@ -36,7 +36,7 @@ func (g *Gate) change(from origin, prev, next *checkpoint.Interaction) (*change,
 	return c, nil
 }
 
-// whole is the batch of the change with those of its calls.
+// whole is the batch of the change together with those of its calls.
 func (c *change) whole() *checkpoint.Batch {
 	if len(c.calls) == 0 {
 		return c.batch
@@ -49,7 +49,7 @@ func (c *change) whole() *checkpoint.Batch {
 	return &whole
 }
 
-// leaveOut takes the call out that a conflict is with; false: it is with none.
+// leaveOut takes out the call with which err is a conflict. It reports false where there is none.
 func (c *change) leaveOut(err error) bool {
 	var changed *checkpoint.ConflictError
 	if !errors.As(err, &changed) {
@@ -60,7 +60,7 @@ func (c *change) leaveOut(err error) bool {
 	return len(c.calls) < before
 }
 
-// size is what the change takes in memory while it is owed.
+// size is how much memory the change takes while it is owed.
 func (c *change) size() int64 {
 	whole := c.whole()
 	size := retained(whole)
@@ -70,7 +70,7 @@ func (c *change) size() int64 {
 	return size
 }
 
-// told is the event of the change, with what only an observer asks for.
+// told is the event of the change, complete: the questions are added only where it is observed.
 func (c *change) told() Event {
 	e := c.event
 	if c.next == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// W5, W8: what was kept goes with the next commit, also where nobody knows whether it was kept: it may
-// be written by then, or be on its way.
+// W5, W8: what was kept goes with the next commit, also where nobody knows whether it was kept: it
+// may be written by then, or be on its way.
 func TestKeptInDoubtGoesWithTheCommit(t *testing.T) {
 	for name, late := range map[string]bool{"written": false, "on its way": true} {
 		t.Run(name, func(t *testing.T) {
@@ -135,7 +135,8 @@ func TestRunEndsTheCallsThatAsked(t *testing.T) {
 	}
 }
 
-// W7, H8: where the claim of one of the calls whose prompts are owed was lost, the others are written.
+// W7, H8: where the claim of one of the calls whose prompts are owed was lost, the others are
+// written.
 func TestOwedPromptOfALostCall(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, process func() checkpoint.Store) {
 		store := &faulty{Store: process()}

@@ -29,8 +29,8 @@ var faultsOfOneCommit = map[string]func(store *faulty, b *checkpoint.Batch) (bef
 	},
 }
 
-// R23, R25, R33: whichever commit of a run comes to whichever trouble, the host that goes on with it by
-// its key alone comes to its end, carries nothing out twice and leaves nothing behind.
+// R23, R25, R33: whichever commit of a run comes to whichever trouble, the host that goes on with
+// it by its key alone comes to its end, carries nothing out twice and leaves nothing behind.
 func TestRunSurvivesEveryFault(t *testing.T) {
 	for name, fault := range faultsOfOneCommit {
 		t.Run(name, func(t *testing.T) {

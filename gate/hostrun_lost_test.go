@@ -11,8 +11,8 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// R23, W10: a run that lost its claim ends the contexts of what its host does in it, and nothing more
-// is called, kept or written in it.
+// R23, W10: a run that lost its claim ends the contexts of what its host does in it, and nothing
+// more is called, kept or written in it.
 func TestLostRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var effects counter

@@ -11,8 +11,8 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// R23, R25, W1k: hosts in several processes that all want the one run of a key, begin it, go on with it
-// and end it, carry every run's work out once, and never have one at the same time.
+// R23, R25, W1k: hosts in several processes that all want the one run of a key, begin it, go on
+// with it and end it, carry every run's work out once, and never have one at the same time.
 func TestHostsRaceForARun(t *testing.T) {
 	const ends = 12
 	onEveryStore(t, func(t *testing.T, process func() checkpoint.Store) {
@@ -77,8 +77,8 @@ func TestHostsRaceForARun(t *testing.T) {
 	})
 }
 
-// oneGoing goes on with a run to where it stops, and reports whether it ended. stops is called before
-// anybody else can have it.
+// oneGoing goes on with a run to where it stops, and reports whether it ended. stops is called
+// before anybody else can have it.
 func oneGoing(t *testing.T, f *gate.Face, run *gate.Run, stops func()) (ended bool) {
 	c := inRun(run, run.ID().String())
 	o, err := f.Invoke(context.Background(), c)

@@ -19,8 +19,8 @@ func noise(n int) []byte {
 	return data
 }
 
-// R33, W5, W6, W8: what a run keeps has room in the ledger before it is written. Without it the run is
-// as its last commit left it, what it asked is there, and it goes on when there is room.
+// R33, W5, W6, W8: what a run keeps has room in the ledger before it is written. Without it the run
+// is as its last commit left it, what it asked is there, and it goes on when there is room.
 func TestRunTakesRoom(t *testing.T) {
 	var effects counter
 	const room = 40_000

@@ -233,8 +233,8 @@ func TestRunAfterACrash(t *testing.T) {
 	})
 }
 
-// W5, W8: what was kept by an attempt that came further stays until another one comes to it; the end
-// removes it all.
+// W5, W8: what was kept by an attempt that came further stays until another one comes to it; the
+// end removes it all.
 func TestKeptBeyondACommit(t *testing.T) {
 	store := memstore.New()
 	f := face(t, open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&counter{}, nil)}}))

@@ -9,13 +9,14 @@ import (
 	"github.com/parley-go/parley/checkpoint"
 )
 
-// Keep records something for the time until the next commit, which removes it (W8): what a run that
-// is resumed after a crash would otherwise do again. It is durable with whatever is durable next.
-// An answer that is on record before a tool runs does not need to be asked of a model again. Where
-// there is no room for it, it is ErrBusy (R33).
+// Keep records data under a name until the next commit, for a run that is resumed after a crash
+// (W8); it replaces what the name had. An agent keeps its model's answers so: what is recorded
+// before a tool runs need not be asked of the model again. The data becomes durable with the next
+// write that is. Where there is no room, Keep is ErrBusy (R33).
 //
-// A commit removes what its attempt kept or asked for with [Run.Kept]. The rest was kept by an
-// attempt that came further and to no commit: it stays for the one that comes to it.
+// A commit removes what was kept, or asked for with [Run.Kept], since the run was begun or resumed.
+// The rest was kept by a process that came further than this one, and stays for the time when the
+// run comes there again.
 func (r *Run) Keep(ctx context.Context, name string, data []byte) error {
 	g := r.face.gate
 	if e := g.boundBlob(data); e != nil {
@@ -52,10 +53,10 @@ func (r *Run) Keep(ctx context.Context, name string, data []byte) error {
 	return nil
 }
 
-// A kept thing is what stands under a row's name.
+// A kept is what was kept under one row's name.
 type kept struct {
-	data   []byte // nil: nobody knows whether it is stored
-	passed bool   // this attempt has come to it, so that its commit is of a state behind it
+	data   []byte // nil: it is not known whether it is stored
+	passed bool   // the run has come to it since it was begun or resumed: its next commit removes it
 }
 
 // willKeep notes the name before the row is written, so that the next commit removes it whatever
@@ -96,27 +97,27 @@ func (r *Run) Kept(name string) ([]byte, bool) {
 	return bytes.Clone(k.data), true
 }
 
-// keptPrefix is that of the names of rows that are removed with a commit, keptFormat the first byte
-// of their data.
+// The names of rows in which something is kept begin with keptPrefix, and their data with
+// keptFormat.
 const (
 	keptPrefix = "kept."
 	keptFormat = 'K'
 )
 
-// keptName does not tell the name to a store.
+// keptName is the name of a row. It is a hash, so that the store does not learn the host's name.
 func (r *Run) keptName(id checkpoint.ID, name string) string {
 	hash := r.face.gate.hash("kept", id.String(), name)
 	return keptPrefix + hex.EncodeToString(hash[:])
 }
 
-// keptRow is the row in which something is kept, as it is and as it is stored.
+// keptRow is the row in which something is kept, in plain and as it is stored.
 func (r *Run) keptRow(id checkpoint.ID, name string, data []byte) (row, sealed checkpoint.Row, err error) {
 	row = checkpoint.Row{ID: id, Name: r.keptName(id, name), Data: append([]byte{keptFormat}, data...)}
 	sealed, err = r.face.gate.vault.sealRow(row)
 	return row, sealed, err
 }
 
-// readRows reads the blob of the last commit, and what an attempt kept that came to none since.
+// readRows reads the blob of the last commit, and what was kept since and no commit removed.
 func (r *Run) readRows(ctx context.Context) error {
 	g, id := r.face.gate, r.run.ID
 	for from := ""; ; {
@@ -146,7 +147,8 @@ func (r *Run) readRows(ctx context.Context) error {
 	}
 }
 
-// forget removes what was kept, or may be, and was passed; all of it where nothing comes any more.
+// forget makes the writes that remove what was kept, or may be, and was passed; where all is set,
+// as it is for a run that ends, everything.
 func (r *Run) forget(epoch uint64, all bool) (rows []checkpoint.RowPut) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

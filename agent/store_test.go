@@ -8,17 +8,54 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/cloudwego/eino/components/model"
-	"github.com/cloudwego/eino/components/tool"
-	"github.com/cloudwego/eino/schema"
-
 	"github.com/parley-go/parley/agent"
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/checkpoint/memstore"
 	"github.com/parley-go/parley/gate"
 	"github.com/parley-go/parley/internal/scripted"
-	"github.com/parley-go/parley/interrupt"
 )
+
+// A stubborn store refuses the commits that stop a run, while it is told to.
+type stubborn struct {
+	checkpoint.Store
+	down atomic.Bool
+}
+
+func (s *stubborn) Commit(ctx context.Context, b *checkpoint.Batch) error {
+	if s.down.Load() && len(b.Puts) > 0 && b.Puts[0].Record.Status == checkpoint.RunLive {
+		return errors.New("disk full")
+	}
+	return s.Store.Commit(ctx, b)
+}
+
+// R25: a store that fails in the middle is told, nothing is shown, and nothing is lost.
+func TestStoreThatFails(t *testing.T) {
+	var effects, runs atomic.Int64
+	store := &stubborn{Store: memstore.New()}
+	down := gate.NewTool("down", func(context.Context, struct{}) (string, error) {
+		runs.Add(1)
+		store.down.Store(true) // from here on
+		return "down", nil
+	}, &gate.ToolOptions{KeepResult: true})
+	w := open(t, store, worldOptions{
+		tools: []*gate.Tool{deploy(&effects, nil), down},
+		model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("d", "down", struct{}{}))),
+	})
+	run, err := w.agent.Start(t.Context(), releaseIt).Run()
+	if !errors.Is(err, gate.ErrUnavailable) || run == nil || len(run.Questions) > 0 {
+		t.Fatalf("have %+v, %v", run, err)
+	}
+	if _, err := w.tryResume(run.ID); !errors.Is(err, gate.ErrUnavailable) && !errors.Is(err, gate.ErrBusy) {
+		t.Errorf("while it is down: %v", err)
+	}
+	store.down.Store(false)
+	run = w.resume(run.ID)
+	wantWaiting(t, run, "a")
+	wantFinished(t, w.resume(run.ID, to(of(t, run, "a"), allow)), "[deployed a][down]")
+	if effects.Load() != 1 || runs.Load() != 1 {
+		t.Errorf("%d effects, %d runs", effects.Load(), runs.Load())
+	}
+}
 
 // A hurried store calls a function when a run is about to stop, and then does nothing for a context
 // that has ended.
@@ -44,7 +81,7 @@ func TestCancelledWhileTheCheckpointIsWritten(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	store := &hurried{Store: memstore.New(), stops: cancel}
 	w := open(t, store, worldOptions{
-		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
+		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(deploying("a")),
 	})
 	run, err := w.agent.Start(ctx, releaseIt).Run()
 	if err != nil || ctx.Err() == nil {
@@ -150,84 +187,4 @@ func playOn(t *testing.T, what string, w *world) *agent.Run {
 	}
 	t.Fatalf("%s: the run does not end", what)
 	return nil
-}
-
-// panics panics wherever it is asked to.
-type panicking struct{ model.ToolCallingChatModel }
-
-func (panicking) Generate(context.Context, []*schema.Message, ...model.Option) (*schema.Message, error) {
-	panic("private")
-}
-
-func (panicking) Stream(context.Context, []*schema.Message, ...model.Option) (*schema.StreamReader[*schema.Message], error) {
-	return schema.StreamReaderWithConvert(schema.StreamReaderFromArray([]int{1}), func(int) (*schema.Message, error) { panic("private") }), nil
-}
-
-func (p panicking) WithTools([]*schema.ToolInfo) (model.ToolCallingChatModel, error) { return p, nil }
-
-// A tool under the gate that panics has failed, which the model is told in public words; another
-// tool or a model that panics stops the run, which goes on when it does not. Nothing ends the
-// process, and no question beside it is lost.
-func TestPanics(t *testing.T) {
-	for _, streaming := range []bool{false, true} {
-		var effects atomic.Int64
-		broken := func(name string, inner tool.BaseTool) (*gate.Tool, tool.BaseTool) {
-			half, face, err := agent.Wrap(t.Context(), inner, nil)
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			return half, face
-		}
-		pay := deploy(&effects, nil)
-		invoked, invokedFace := broken("invoked", native{"invoked", func(context.Context) (string, error) { panic("private") }})
-		streamed, streamedFace := broken("streamed", breaks{})
-		afterwards := gate.NewTool("afterwards", func(ctx context.Context, _ struct{}) (string, error) {
-			if _, err := interrupt.Ask(ctx, interrupt.ToolPermission("afterwards", "Go on?")); err != nil {
-				return "", err
-			}
-			panic("private")
-		}, nil)
-		w := open(t, memstore.New(), worldOptions{
-			tools: []*gate.Tool{pay, invoked, streamed, afterwards}, streaming: streaming,
-			plain: []tool.BaseTool{agent.Tool(pay), invokedFace, streamedFace, agent.Tool(afterwards)},
-			model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("i", "invoked", `{}`), call("s", "streamed", `{}`), call("p", "afterwards", `{}`))),
-		})
-		run := w.start()
-		wantWaiting(t, run, "a", "p")
-		run = w.resume(run.ID, to(of(t, run, "p"), allow))
-		wantWaiting(t, run, "a")
-		run = w.resume(run.ID, to(of(t, run, "a"), allow))
-		if strings.Count(run.Message, "[The call failed: ") != 3 || !strings.Contains(run.Message, "[deployed a]") || strings.Contains(run.Message, "private") {
-			t.Errorf("streaming=%v: have %+v", streaming, run)
-		}
-
-		store := memstore.New()
-		outside := native{"outside", func(context.Context) (string, error) { panic("private") }}
-		answer := after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("o", "outside", `{}`)))
-		o := worldOptions{tools: []*gate.Tool{pay}, eino: []tool.BaseTool{outside}, streaming: streaming, model: panicking{}}
-		run, err := open(t, store, o).agent.Start(t.Context(), releaseIt).Run()
-		if err == nil || run == nil || run.Status != agent.Waiting {
-			t.Fatalf("streaming=%v, the model: have %+v, %v", streaming, run, err)
-		}
-		o.model = answer
-		if again, err := open(t, store, o).tryResume(run.ID); err == nil {
-			t.Fatalf("streaming=%v, a tool outside of the gate: have %+v", streaming, again)
-		}
-		outside.run = func(context.Context) (string, error) { return "up", nil }
-		o.eino = []tool.BaseTool{outside}
-		w = open(t, store, o)
-		run = w.resume(run.ID)
-		wantFinished(t, w.resume(run.ID, to(of(t, run, "a"), allow)), "[deployed a][up]")
-	}
-}
-
-// breaks is a tool that streams and panics where its first piece is read.
-type breaks struct{}
-
-func (breaks) Info(context.Context) (*schema.ToolInfo, error) {
-	return &schema.ToolInfo{Name: "streamed", Desc: "d"}, nil
-}
-
-func (breaks) StreamableRun(context.Context, string, ...tool.Option) (*schema.StreamReader[string], error) {
-	return schema.StreamReaderWithConvert(schema.StreamReaderFromArray([]int{1}), func(int) (string, error) { panic("private") }), nil
 }

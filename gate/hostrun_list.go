@@ -13,7 +13,7 @@ import (
 type RunSummary struct {
 	ID      checkpoint.ID
 	Status  checkpoint.Status // [checkpoint.RunLive] or RunEnded
-	Going   bool              // somebody has it now
+	Going   bool              // a caller has it now, here or in another process
 	Created time.Time
 	Updated time.Time
 	Notes   json.RawMessage

@@ -27,8 +27,8 @@ func TestRunEndsWithoutExpiry(t *testing.T) {
 	})
 }
 
-// H8, R23: a run stays with the owner under which it began: what it still writes when that lapsed is
-// refused, also after the gate joined anew.
+// H8, R23: a run stays with the owner under which it began: what it still writes when that lapsed
+// is refused, also after the gate joined anew.
 func TestRunKeepsItsOwner(t *testing.T) {
 	var effects counter
 	store := &remote{Store: memstore.New()}
@@ -45,8 +45,8 @@ func TestRunKeepsItsOwner(t *testing.T) {
 	}
 }
 
-// R32: a run that stops while a call of it is on its way out gives up what that call has: claims, room
-// and the place in Close.
+// R32: a run that stops while a call of it is on its way out gives up what that call has: claims,
+// room and the place in Close.
 func TestRunStopsBesideItsCall(t *testing.T) {
 	var effects counter
 	g := open(t, memstore.New(), gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})
@@ -103,7 +103,8 @@ func TestOwedPrompts(t *testing.T) {
 	})
 }
 
-// R39, W9: a run is not removed while a prompt of it is open, also where its call did not come again.
+// R39, W9: a run is not removed while a prompt of it is open, also where its call did not come
+// again.
 func TestRunOutlivesItsPrompt(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, process func() checkpoint.Store) {
 		var effects counter
@@ -124,8 +125,8 @@ func TestRunOutlivesItsPrompt(t *testing.T) {
 	})
 }
 
-// W8: nothing is kept with a run that has stopped, and what may join another's prompt is no call of a
-// run.
+// W8: nothing is kept with a run that has stopped, and what may join another's prompt is no call of
+// a run.
 func TestStoppedRunKeepsNothing(t *testing.T) {
 	var effects counter
 	g := open(t, memstore.New(), gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})

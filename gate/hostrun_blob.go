@@ -17,10 +17,10 @@ import (
 // blobName is the name of the row that holds a run's blob:
 //
 //	'B' ‖ S2(data), a block; the digest is that of all this
-//	'D' ‖ DEFLATE(data); the digest is that of data. Read, and not written any more
+//	'D' ‖ DEFLATE(data); the digest is that of data; only read: the first releases wrote it
 //
-// (no byte with which sealed data begins) sealed as every row. Size and digest stand in the run's
-// record, which is written in the same batch.
+// The row is sealed as every row is, and no sealed data begins with one of these bytes. Size and
+// digest are in the run's record, which is written in the same batch.
 const (
 	blobName     = "blob"
 	blobFormat   = 'B'
@@ -29,7 +29,7 @@ const (
 
 var errBlob = errors.New("the run's blob is damaged, or not the one that its record was written with")
 
-// packBlob makes the row, and says in the run what it holds.
+// packBlob makes the row, and puts its size and digest into run.
 func (g *Gate) packBlob(run *checkpoint.Run, data []byte) (checkpoint.Row, error) {
 	row := checkpoint.Row{ID: run.ID, Name: blobName}
 	if most := g.opts.Limits.Blob; len(data) > most {
@@ -44,7 +44,8 @@ func (g *Gate) packBlob(run *checkpoint.Run, data []byte) (checkpoint.Row, error
 	return row, nil
 }
 
-// packed compresses into room that is used again, and returns what is not longer than it has to be.
+// packed compresses data. The room for it, which has to be larger than what comes out, is used
+// again.
 func packed(data []byte) []byte {
 	room, ok := packing.Get().(*[]byte)
 	if most := s2.MaxEncodedLen(len(data)); !ok || len(*room) < most {
@@ -58,8 +59,8 @@ func packed(data []byte) []byte {
 
 var packing sync.Pool // of *[]byte
 
-// Blob returns what the last commit wrote; nil where there was none yet. What does not match its
-// record any more is ErrUnavailable, and stays as it is.
+// Blob returns the blob of the last commit, and nil where there was none yet. The caller owns it. A
+// blob that does not match its record is ErrUnavailable; it stays in the store as it is.
 func (r *Run) Blob() ([]byte, error) {
 	g, run := r.face.gate, r.recorded()
 	if run.Blob == nil {
@@ -88,7 +89,7 @@ func (g *Gate) unpackBlob(packed []byte, want *checkpoint.Blob) ([]byte, error) 
 	case packed[0] != blobFormat, sha256.Sum256(packed) != want.Digest:
 		return nil, errBlob
 	}
-	// The block says its length, which is looked at before there is room made for it.
+	// The block says its length, which is checked before memory is allocated for it.
 	if size, err := s2.DecodedLen(packed[1:]); err != nil || int64(size) != want.Size {
 		return nil, errBlob
 	}
@@ -101,7 +102,7 @@ func (g *Gate) unpackBlob(packed []byte, want *checkpoint.Blob) ([]byte, error) 
 
 // inflate reads what the first releases wrote.
 func inflate(packed []byte, want *checkpoint.Blob) ([]byte, error) {
-	// One byte more than there should be: what is longer is not the one, and is not read further.
+	// One byte more than it should have shows that it is too long, without reading the rest.
 	data, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), want.Size+1))
 	if err != nil || int64(len(data)) != want.Size || sha256.Sum256(data) != want.Digest {
 		return nil, errBlob

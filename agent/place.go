@@ -9,26 +9,28 @@ import (
 	"github.com/cloudwego/eino/compose"
 )
 
-// A place is where in the tree of agents something stands. It can be kept in a context: an agent in
-// a tool stands behind that of its call.
+// A place is where an agent or a tool call is in the tree of agents of a run. A context carries the
+// place of the call of an agent in a tool, and what that agent does is below it.
 type place struct {
-	agents []string // their names, from the top
-	// path tells two places apart, by the tool calls that lead to them and the turns of these:
-	// models use their ids again.
-	path     string
-	position []int // of the calls of agents in tools that lead to it, among those of their answers
-	inTool   bool  // not in an agent that is in it
-	isDeep   bool  // it is not the agent at the top
+	agents []string // the names of the agents that lead to it, from the top
+	// path is different for any two places. It holds the agents and the tool calls that lead to the
+	// place, and for each call the turn that it is from, because models use their ids again.
+	path string
+	// position holds, for each call of an agent in a tool that leads to the place, where it is
+	// among the calls of its answer.
+	position []int
+	inTool   bool // it is a tool call, and not an agent in one
+	isDeep   bool // it is below the agent at the top
 }
 
 type placeKey struct{}
 
-// placeOf is where ctx stands: a tool that is called stands in itself.
+// placeOf is the place of the agent or the tool call to which ctx belongs.
 func (g *going) placeOf(ctx context.Context) place {
 	return g.placeAt(ctx, compose.GetCurrentAddress(ctx))
 }
 
-// callerOf is where the agent, or the tool, stands that calls the tool of ctx.
+// callerOf is the place of the agent, or of the tool, that calls the tool to which ctx belongs.
 func (g *going) callerOf(ctx context.Context) place {
 	address := compose.GetCurrentAddress(ctx)
 	for n := len(address); n > 0; n-- {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
-	"sync"
 
 	"github.com/cloudwego/eino/adk"
 	"github.com/cloudwego/eino/schema"
@@ -14,60 +13,26 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// A Build makes an agent of eino's with all that belongs to it, its sub-agents too. It returns a
-// new one each time: an agent of eino's v0.7 is not safe in several runs at once, since it compiles
-// its graph anew, in place, whenever it is run. Models and tools can be the same in all of them.
-type Build func(ctx context.Context) (adk.Agent, error)
-
-// A pool has agents of eino's of one kind, each of which is in one run at a time.
-type pool struct {
-	build Build
-	mu    sync.Mutex
-	idle  []adk.Agent
-}
-
-// take returns an agent that is in no run.
-func (p *pool) take(ctx context.Context) (adk.Agent, error) {
-	p.mu.Lock()
-	if n := len(p.idle); n > 0 {
-		eino := p.idle[n-1]
-		p.idle = p.idle[:n-1]
-		p.mu.Unlock()
-		return eino, nil
-	}
-	p.mu.Unlock()
-	eino, err := p.build(ctx)
-	if err == nil && eino == nil {
-		err = errors.New("build: there is no agent")
-	}
-	return eino, err
-}
-
-func (p *pool) put(eino adk.Agent) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.idle = append(p.idle, eino)
-}
-
-// An end is what an agent of eino's came to.
+// An end is how a drive of an agent of eino's ended.
 type end struct {
-	interrupted bool
-	foreign     bool                                  // with an interrupt that is none of ours
+	interrupted bool                                  // it stopped and can be resumed
+	foreign     bool                                  // something raised an interrupt that is none of ours
 	asking      map[string]bool                       // the agents whose calls wait, by their addresses
 	message     string                                // the last one
 	unread      *schema.StreamReader[*schema.Message] // a tool's result that may be the last one
 	err         error
 }
 
-// drive runs an agent of eino's to where it stops: from its checkpoint of that name, where there is
-// one, else with what input returns.
+// drive runs an agent of eino's until it stops: from the checkpoint with that id where there is
+// one, else from the messages that input returns. When it returns, nothing of the agent writes a
+// stream.
 func (g *going) drive(ctx context.Context, agents *pool, id string, input func() ([]*schema.Message, error)) (e end) {
 	e.asking = map[string]bool{}
 	open := &streams{}
 	defer open.end()
 	ctx = context.WithValue(ctx, streamsKey{}, open)
 	defer func() {
-		if value := recover(); value != nil { // eino panics on what it does not understand in a checkpoint
+		if value := recover(); value != nil { // eino panics where it does not understand a checkpoint
 			e.err = fmt.Errorf("%w: %w", ErrCheckpoint, &gate.PanicError{Value: value, Stack: debug.Stack()})
 		}
 	}()
@@ -78,7 +43,8 @@ func (g *going) drive(ctx context.Context, agents *pool, id string, input func()
 	runner := adk.NewRunner(ctx, adk.RunnerConfig{Agent: eino, EnableStreaming: g.noted.Streaming, CheckPointStore: &g.store})
 	var events *adk.AsyncIterator[*adk.AgentEvent]
 	if there, _ := g.store.has(id); there {
-		// No targets: every call that waits is entered again, and the gate says what becomes of it.
+		// Without targets, eino enters every call that waits, and the gate decides what becomes of
+		// it.
 		if events, err = runner.ResumeWithParams(ctx, id, &adk.ResumeParams{}); err != nil {
 			return end{err: fmt.Errorf("%w: %w", ErrCheckpoint, err)}
 		}
@@ -93,7 +59,7 @@ func (g *going) drive(ctx context.Context, agents *pool, id string, input func()
 		e.take(g, event)
 	}
 	e.readLast()
-	agents.put(eino) // not after a panic: nobody knows what is left of it then
+	agents.put(eino) // not after a panic, which leaves it in an unknown state
 	if _, written := g.store.has(id); e.interrupted && !written && e.err == nil {
 		e.err = fmt.Errorf("%w: eino stopped without one", ErrCheckpoint)
 	}
@@ -106,7 +72,7 @@ func (g *going) drive(ctx context.Context, agents *pool, id string, input func()
 	return e
 }
 
-// take takes one event of eino's. The first error stays.
+// take takes one event of eino's. Of several errors it keeps the first.
 func (e *end) take(g *going, event *adk.AgentEvent) {
 	if event.Err != nil && e.err == nil {
 		e.err = event.Err
@@ -128,7 +94,7 @@ func (e *end) take(g *going, event *adk.AgentEvent) {
 	e.drop()
 	switch {
 	case output.Role == schema.Tool && output.MessageStream != nil:
-		e.unread = output.MessageStream // while a tool writes, eino's other events are not to wait for it
+		e.unread = output.MessageStream // not read here: other events must not wait for the tool that writes it
 	case output.Role == schema.Tool && output.Message != nil:
 		e.message = output.Message.Content
 	default:
@@ -140,7 +106,7 @@ func (e *end) take(g *going, event *adk.AgentEvent) {
 	}
 }
 
-// drop closes a stream that was not the last message.
+// drop closes the stream of a tool's result that is not the last message.
 func (e *end) drop() {
 	if e.unread != nil {
 		e.unread.Close()
@@ -148,22 +114,22 @@ func (e *end) drop() {
 	}
 }
 
-// readLast reads the stream that is the last message: that of a tool whose result is returned
-// directly.
+// readLast reads the stream that is the last message, where there is one: eino lets a tool's result
+// be the agent's (return directly).
 func (e *end) readLast() {
 	defer e.drop()
 	if e.unread == nil || e.err != nil || e.interrupted {
 		return
 	}
 	whole, err := schema.ConcatMessageStream(e.unread)
-	if e.unread = nil; err != nil { // it is closed
+	if e.unread = nil; err != nil { // concatenating has closed it
 		e.err = err
 		return
 	}
 	e.message = whole.Content
 }
 
-// askingAgent is the address of the agent whose call stands at an address.
+// askingAgent is the address of the agent that made the call at address.
 func askingAgent(address adk.Address) string {
 	for len(address) > 0 && address[len(address)-1].Type != adk.AddressSegmentAgent {
 		address = address[:len(address)-1]
@@ -171,8 +137,8 @@ func askingAgent(address adk.Address) string {
 	return address.String()
 }
 
-// textOf returns the text of a model or a tool. It is not told here: eino's events come late, when
-// what the text announced has begun already.
+// textOf returns the text of a model or a tool. It is told elsewhere ([turn.tell]): eino's events
+// come too late for that, when the calls that the text announces have begun already.
 func textOf(output *adk.MessageVariant) (string, error) {
 	if !output.IsStreaming {
 		if output.Message == nil {

@@ -13,18 +13,19 @@ import (
 // A RunStart is what a run begins with.
 type RunStart struct {
 	Scope string // must not be empty
-	// Key, where it is not empty, is one of the host's, such as the name of a conversation: at most
-	// one run of the scope and face with that key goes on or waits.
+	// Key is one of the host's, such as the name of a conversation: of all runs of the scope and
+	// face with this key, only one has not ended. Empty: the run has none.
 	Key   string
-	Notes json.RawMessage
-	// Keep is kept until the first commit, by name, as with [Run.Keep]; it is there whenever the
-	// run is.
+	Notes json.RawMessage // as those of [RunCommit]
+	// Keep is kept by name until the first commit, as with [Run.Keep]. It is written with the run:
+	// whenever there is the run, there is all of it.
 	Keep map[string][]byte
 }
 
-// BeginRun begins a run of the scope (W1). It is recorded at once, and durable with whatever is
-// durable next: a run whose process dies before it did anything is gone. While another run has its
-// key it is ErrStartConflict, whose Interaction is the id of that run (W1k).
+// BeginRun begins a run of the scope, and gives it to the caller (W1). The run is recorded at once,
+// and becomes durable with the next write that is: where the process dies before the run did
+// anything, there may be no run. While another run has the key, BeginRun is ErrStartConflict, with
+// the id of that run as the error's Interaction (W1k).
 func (f *Face) BeginRun(ctx context.Context, s RunStart) (run *Run, err error) {
 	err = restarting(func() error {
 		run, err = f.beginRun(ctx, s)
@@ -105,11 +106,12 @@ func (g *Gate) boundStart(s RunStart) error {
 	return nil
 }
 
-// keyTaken is W1k, or what else a run meets whose create was a conflict.
+// keyTaken says why the create of a run with a key was a conflict: W1k, or errRestart where the
+// other run has ended meanwhile.
 func (g *Gate) keyTaken(ctx context.Context, start checkpoint.Hash) error {
 	record, err := g.store.Find(ctx, start)
 	switch {
-	case errors.Is(err, checkpoint.ErrNotFound): // it ended meanwhile
+	case errors.Is(err, checkpoint.ErrNotFound):
 		return errRestart
 	case err != nil:
 		return unavailable(err)
@@ -117,9 +119,9 @@ func (g *Gate) keyTaken(ctx context.Context, start checkpoint.Hash) error {
 	return fail(ErrStartConflict, "a run with that key has not ended").on(record.ID)
 }
 
-// ResumeRun takes a run that stopped, or whose process is gone, in order to go on with it (W2). One
-// that goes on elsewhere is ErrBusy (W3), one that has ended ErrAlreadyCompleted (W4); one of
-// another scope or face is not told from one that does not exist: ErrInvalidContinuation.
+// ResumeRun gives the caller a run that has stopped, or whose process is gone, to go on with (W2).
+// A run that goes on elsewhere is ErrBusy (W3), and one that has ended ErrAlreadyCompleted (W4). A
+// run of another scope or face is ErrInvalidContinuation, as one that does not exist.
 func (f *Face) ResumeRun(ctx context.Context, scope string, id checkpoint.ID) (run *Run, err error) {
 	err = restarting(func() error {
 		run, err = f.resumeRun(ctx, scope, id)

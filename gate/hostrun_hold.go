@@ -10,29 +10,29 @@ import (
 	"github.com/parley-go/parley/checkpoint"
 )
 
-// A heldCall is a request whose prompt waits for the commit of its run. Until then it keeps what a
-// request has whose handler still runs: claim, room, and its place in Close.
+// A heldCall is a request whose prompt waits for the commit of its run. Until then it keeps what
+// any request has whose handler runs: its claim, its room, and its place in Close.
 type heldCall struct {
 	request   *request
 	before    *checkpoint.Interaction
 	next      *checkpoint.Interaction
-	change    *change // from the one to the other
+	change    *change // from before to next
 	outOfBand bool
 
-	mu    sync.Mutex // guards what follows: the run can stop while the call is on its way out
+	mu    sync.Mutex // guards what follows: the run can stop before the call has returned
 	ended bool
 	ends  []func()
 }
 
-// after calls what a request ends with: now or, where its prompt is held, when that is shown or
-// given up.
+// after calls end, which gives up something that the request has. Where the request's prompt is
+// held, it does so when the prompt is shown or given up.
 func (r *request) after(end func()) {
 	if r == nil || r.held == nil || !r.held.keep(end) {
 		end()
 	}
 }
 
-// keep keeps an end for later; not where the prompt was shown or given up meanwhile.
+// keep keeps an end for later. It reports false where the prompt was shown or given up meanwhile.
 func (h *heldCall) keep(end func()) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -52,14 +52,14 @@ func (h *heldCall) end() {
 	}
 }
 
-// inRun checks that a call's run is one in which it can be made.
+// inRun checks that the call can be made in its run, where it has one.
 func (r *request) inRun() *Error {
 	run := r.call.Run
 	switch {
 	case run == nil:
 	case run.face.gate != r.gate || run.face.name != r.name || run.scope != r.scope:
 		return fail(ErrInvalidArguments, "the run of the call is of another gate, face or scope")
-	case r.call.Join: // what joins is another's, and would be held for this run
+	case r.call.Join: // it would hold, for this run, a call that another caller made
 		return fail(ErrInvalidArguments, "a call of a run joins by its start id, and no other one")
 	case run.stopped():
 		return callStopped()
@@ -69,7 +69,7 @@ func (r *request) inRun() *Error {
 	return nil
 }
 
-// hold is H1 of a call in a run: all but the commit, which is W5.
+// hold does all of H1 for a call in a run except the commit, which is W5.
 func (r *request) hold(ctx context.Context, in, next *checkpoint.Interaction, outOfBand bool) (Outcome, error) {
 	c, err := r.gate.change(r.origin(), in, next)
 	if err == nil {
@@ -90,14 +90,14 @@ func (r *request) hold(ctx context.Context, in, next *checkpoint.Interaction, ou
 	return outcome, nil
 }
 
-// giveUp makes the write by which the call ends that asked nobody (H5).
+// giveUp makes the write that ends the call without anybody being asked (H5).
 func (h *heldCall) giveUp(now time.Time) (*change, error) {
 	g, e := h.request.gate, callStopped()
 	ending := checkpoint.Ending{Code: string(e.Code), Message: e.Message}
 	return g.change(h.request.origin(), h.before, end(h.before, ending, now, g.opts.Retention))
 }
 
-// add takes a call whose prompt is held; not where the run has stopped.
+// add adds a call whose prompt is held. It reports false where the run has stopped.
 func (r *Run) add(h *heldCall) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,16 +107,16 @@ func (r *Run) add(h *heldCall) bool {
 	return !r.over
 }
 
-// callStopped is how a call ends that comes, or asks, after its run stopped.
+// callStopped is how a call ends that is made, or asks, after its run stopped.
 func callStopped() *Error { return fail(ErrUnavailable, "the run of the call has stopped") }
 
-// A foundPrompt was open when a call of the run came to it.
+// A foundPrompt is a prompt that was open already when its call was made again in the run.
 type foundPrompt struct {
 	Outcome
-	revision uint64 // of its record then
+	revision uint64 // of its record at that time
 }
 
-// find notes a prompt that is open already, of a run that goes on.
+// find notes a prompt that is open already.
 func (r *Run) find(o Outcome, revision uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -127,8 +127,8 @@ func (r *Run) find(o Outcome, revision uint64) {
 	r.found = append(r.found, foundPrompt{o, revision})
 }
 
-// stillOpen are the prompts that were found open and are it now. Where that cannot be read they
-// are.
+// stillOpen returns the prompts that were found open and still are. Where the store does not tell,
+// they count as open.
 func (s *stopping) stillOpen(ctx context.Context) (open []Outcome) {
 	g := s.face.gate
 	for _, f := range s.found {
@@ -145,14 +145,14 @@ func (s *stopping) stillOpen(ctx context.Context) (open []Outcome) {
 	return open
 }
 
-// show are the prompts that were written.
+// show returns the prompts that c wrote, as they are shown.
 func (s *stopping) show(ctx context.Context, c *change) (open []Outcome) {
 	for _, h := range s.held {
-		if !slices.Contains(c.calls, h.change) { // its claim was lost
+		if !slices.Contains(c.calls, h.change) { // left out, because its claim was lost
 			continue
 		}
 		prompt, err := h.request.show(h.next)
-		if err != nil { // the minting key left the ring meanwhile: a rejoin makes another token
+		if err != nil { // the minting key left the ring meanwhile; a rejoin gives it another token
 			s.face.gate.log.WarnContext(ctx, "prompt not shown", "interaction", h.next.ID, "error", err)
 			continue
 		}

@@ -7,9 +7,9 @@ import (
 	"github.com/cloudwego/eino/schema"
 )
 
-// streams are those that models and tools write in one drive of an agent. Where something beside
-// it fails eino drops a stream without closing it, and who writes it would wait for ever: with its
-// claim held, so that the gate could not be closed.
+// streams are the streams that models and tools write in one drive of an agent. Where something
+// beside a stream fails, eino drops the stream without closing it. Its writer would wait for ever,
+// and hold its claim, so that the gate could not be closed.
 type streams struct {
 	writing sync.WaitGroup
 
@@ -20,7 +20,8 @@ type streams struct {
 
 type streamsKey struct{}
 
-// end lets nobody wait for eino any more, and returns when all that is written here has ended.
+// end closes the streams, so that no writer waits for eino any more, and returns when all writers
+// have ended.
 func (s *streams) end() {
 	s.mu.Lock()
 	closers := s.closers
@@ -32,7 +33,7 @@ func (s *streams) end() {
 	s.writing.Wait()
 }
 
-// add notes a stream. It reports whether the drive goes on.
+// add notes a stream, which end closes. It reports false, and notes nothing, after end.
 func (s *streams) add(closeReader func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,19 +51,20 @@ type writer[T any] struct {
 	ended func()
 }
 
-// pipe makes a stream of the drive that ctx is of; there is one wherever there is a run.
+// pipe makes a stream of the drive to which ctx belongs. Wherever there is a run there is a drive.
 func pipe[T any](ctx context.Context) (*schema.StreamReader[T], *writer[T]) {
 	reader, to := schema.Pipe[T](1)
-	reader.SetAutomaticClose() // eino may close it, and end does
+	reader.SetAutomaticClose() // lets it be closed twice: by eino, and by end
 	s := ctx.Value(streamsKey{}).(*streams)
-	if !s.add(reader.Close) { // which also keeps it reachable: closed by itself, it would lose what is in it
+	// A reader that becomes unreachable closes itself, and what is in it is lost: s keeps it.
+	if !s.add(reader.Close) {
 		reader.Close()
 		return reader, &writer[T]{to, func() {}}
 	}
 	return reader, &writer[T]{to, s.writing.Done}
 }
 
-// feed runs what writes the stream.
+// feed runs write in a goroutine, for which end waits, and closes the stream after it.
 func (w *writer[T]) feed(write func()) {
 	go func() {
 		defer w.ended()

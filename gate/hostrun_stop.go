@@ -8,22 +8,21 @@ import (
 	"github.com/parley-go/parley/checkpoint"
 )
 
-// A RunCommit is what a host keeps of a run that stops.
+// A RunCommit is what a host records of a run that stops. It replaces what was recorded before.
 type RunCommit struct {
-	// Notes are JSON that summaries show; Blob is the host's state. Both replace what was there.
-	Notes json.RawMessage
-	Blob  []byte
+	Notes json.RawMessage // JSON that summaries show
+	Blob  []byte          // the host's state; it is compressed, and encrypted where the ledger is
 }
 
 // Commit stops the run: notes, blob and the prompts of its calls are written in one batch, whole or
-// not at all (W5). Then it returns every prompt that is open in the run, each with its token. One
-// that a call found open and that was answered or expired meanwhile is none: without any the run
-// can be resumed at once. Cancelling ctx does not break the writing off.
+// not at all (W5). Then it returns every prompt that is open in the run, each with its token. Where
+// it returns none, because prompts that calls found open were answered or have expired meanwhile,
+// the run can be resumed at once. Cancelling ctx does not break the write off.
 //
-// Whatever it returns, the run has stopped. A blob over Limits.Blob is ErrTooLarge, one for which
-// there is no room ErrBusy (R33), and a store that does not serve ErrUnavailable; then the run
-// stops as with Release, as soon as the store serves again. Where the right to one of the calls was
-// lost meanwhile, its prompt is left out.
+// Whatever Commit returns, the run has stopped. A blob over Limits.Blob is ErrTooLarge, one for
+// which there is no room is ErrBusy (R33), and a store that does not serve is ErrUnavailable. After
+// an error the run stops as with Release, as soon as the store serves. The prompt of a call whose
+// claim was lost meanwhile is left out.
 func (r *Run) Commit(ctx context.Context, rc RunCommit) ([]Outcome, error) {
 	s, err := r.stop()
 	if err != nil {
@@ -41,18 +40,17 @@ func (r *Run) Commit(ctx context.Context, rc RunCommit) ([]Outcome, error) {
 	return append(s.stillOpen(ctx), s.show(ctx, c)...), nil
 }
 
-// A RunEnd is how a run ended: Code is empty for success, Message public words, Result what the
-// host wants to be told of it later.
+// A RunEnd says how a run ended.
 type RunEnd struct {
-	Code    Code
-	Message string
-	Result  json.RawMessage
-	Notes   json.RawMessage
+	Code    Code            // empty for success
+	Message string          // public
+	Result  json.RawMessage // for the host, which reads it in a [RunSummary]
+	Notes   json.RawMessage // as those of [RunCommit]
 }
 
-// Finish ends the run durably (W6); its blob is removed, its key is free, and what stands in e
-// stays until its retention ends. Calls whose prompts are held end as ErrUnavailable. Whatever it
-// returns, the run has stopped; after an error as with Release, for the same reasons as Commit.
+// Finish ends the run durably (W6). Its blob is removed and its key is free; e is kept until the
+// retention ends. Calls whose prompts are held end with ErrUnavailable. Whatever Finish returns,
+// the run has stopped; after an error, which has the same reasons as with Commit, as with Release.
 func (r *Run) Finish(ctx context.Context, e RunEnd) error {
 	s, err := r.stop()
 	if err != nil {
@@ -70,8 +68,8 @@ func (r *Run) Finish(ctx context.Context, e RunEnd) error {
 }
 
 // Release stops the run and leaves it as its last commit did (W7). Prompts that are held are
-// written and shown to nobody here: calls of the run that is resumed find them open. After Commit
-// and Finish it does nothing.
+// written, but not returned: when the run is resumed, its calls find them open. After Commit and
+// Finish it does nothing, so it can be deferred.
 func (r *Run) Release(ctx context.Context) {
 	if s, err := r.stop(); err == nil {
 		defer s.end()
@@ -79,16 +77,16 @@ func (r *Run) Release(ctx context.Context) {
 	}
 }
 
-// A stopping is a run in which no call is made any more, on its way to where nobody has it.
+// A stopping is a run in which no call can be made any more, until its last write is made.
 type stopping struct {
 	*Run
 	prev   *checkpoint.Run
 	held   []*heldCall
 	found  []foundPrompt
-	isLost bool // somebody else has it, or will
+	isLost bool // another owner has it, or will
 }
 
-// stop ends the time in which calls can be made in the run.
+// stop takes the run from its caller: from here on no call can be made in it.
 func (r *Run) stop() (*stopping, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,7 +97,7 @@ func (r *Run) stop() (*stopping, error) {
 	return &stopping{Run: r, prev: r.run, held: r.held, found: r.found}, nil
 }
 
-// end gives up what the run and its calls have in this process.
+// end gives up what the run and its calls hold in this process.
 func (s *stopping) end() {
 	for _, h := range s.held {
 		h.end()
@@ -107,8 +105,8 @@ func (s *stopping) end() {
 	s.Run.end()
 }
 
-// next is what every write that stops a run has in common. The epoch keeps out what the run wrote
-// before and is still on its way (W8).
+// next is what every write that stops a run has in common. It takes the next epoch: a Keep that is
+// still on its way to the store is refused then (W8).
 func (s *stopping) next() *checkpoint.Run {
 	next := *s.prev
 	next.Revision, next.Updated = s.prev.Revision+1, s.face.gate.now()
@@ -135,7 +133,7 @@ func (s *stopping) commit(rc RunCommit) (*change, error) {
 	return c, nil
 }
 
-// waits makes the write of a run that somebody can go on with, and of the prompts that are held.
+// waits makes the write of a run that can be resumed, and of the prompts that are held.
 func (s *stopping) waits(next *checkpoint.Run) (*change, error) {
 	var deadlines []time.Time
 	var prompts []*change
@@ -145,7 +143,7 @@ func (s *stopping) waits(next *checkpoint.Run) (*change, error) {
 	for _, f := range s.found {
 		deadlines = append(deadlines, f.Prompt.Expires)
 	}
-	for _, d := range deadlines { // beside those of calls that did not come again
+	for _, d := range deadlines { // next has the deadlines of calls that were not made again
 		if next.Endless = next.Endless || d.IsZero(); d.After(next.Deadline) {
 			next.Deadline = d
 		}
@@ -192,7 +190,7 @@ func (s *stopping) finish(e RunEnd) (*change, error) {
 	return c, nil
 }
 
-// write has room for what the write adds, and writes it.
+// write reserves room for what c adds to what it replaces, and writes it.
 func (s *stopping) write(ctx context.Context, c *change) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
@@ -214,7 +212,7 @@ func (s *stopping) write(ctx context.Context, c *change) error {
 	}
 }
 
-// replaces is what a write that stops the run replaces and removes in the store.
+// replaces is the size of what a write that stops the run replaces and removes in the store.
 func (s *stopping) replaces(b *checkpoint.Batch) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,8 +228,8 @@ func (s *stopping) replaces(b *checkpoint.Batch) int64 {
 	return sum
 }
 
-// giveUp is W7. What a store does not take for a while is written later: that somebody was to be
-// asked is not lost.
+// giveUp is W7. Where the store does not serve, the write is owed and made later, so that no prompt
+// is lost.
 func (s *stopping) giveUp(ctx context.Context) {
 	if s.isLost {
 		return
@@ -239,7 +237,7 @@ func (s *stopping) giveUp(ctx context.Context) {
 	g := s.face.gate
 	c, err := s.waits(s.next())
 	if err == nil {
-		c.batch.Lazy = len(c.calls) == 0 // a prompt is durable before anybody sees it (R25)
+		c.batch.Lazy = len(c.calls) == 0 // but a prompt is durable before anybody sees it (R25)
 		var v verdict
 		if v, err = g.writeTwice(ctx, c); v == unknown {
 			g.owed.add(c)
