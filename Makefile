@@ -59,7 +59,7 @@ check: lint modules test-examples schedules test ## everything that CI checks
 mcp-peers: ## other clients of MCP against the bridge; npm and go install them
 	go -C bridge/mcp/testdata/peers/mcp-go mod download
 	cd bridge/mcp/testdata/peers && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
-	MCP_PEERS=require go test -count=1 -run 'Clients|Conformance' ./bridge/mcp ./examples/mcp-conformance
+	MCP_PEERS=require go test -count=1 -run 'Clients|OfOthers|Conformance' ./bridge/mcp ./examples/mcp-conformance
 
 .PHONY: acp-peers
 acp-peers: ## other clients of ACP against the bridge; npm installs them
@@ -106,7 +106,7 @@ bench-ratios: ## the same in ROUNDS (5) rounds, as ratios with their aims
 
 .PHONY: bench-stores
 bench-stores: ## every store with 1, 8 and 64 callers, and bare statements on the same PostgreSQL, in one run
-	PARLEY_REQUIRE_POSTGRES=1 go test -run '^$$' -bench Postgres -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./bench
+	PARLEY_REQUIRE_POSTGRES=1 go test -run '^$$' -bench Stores -benchtime $(BENCHTIME) -count $(BENCHCOUNT) ./bench
 
 .PHONY: bench-large
 bench-large: ## growth to a million open questions, once (LARGEROUNDS); takes a good while and 10 GiB

@@ -82,7 +82,7 @@ func TestShownCodeIsTested(t *testing.T) {
 	for page, tested := range map[string][]string{
 		"README.md":        {"gate/example_test.go", "agent/example_test.go"},
 		"docs/handlers.md": {"gate/gatetest/handlers_test.go"},
-		"docs/agent.md":    {"agent/example_test.go"},
+		"docs/agent.md":    {"agent/example_test.go", "agent/example_wrap_test.go"},
 	} {
 		code := ""
 		for _, file := range tested {

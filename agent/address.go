@@ -3,37 +3,61 @@ package agent
 import (
 	"context"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/cloudwego/eino/adk"
 	"github.com/cloudwego/eino/compose"
 )
 
-// place returns where in the tree of agents ctx stands: the names of the agents from the top, a
-// path that tells two agents of one name apart by the tool calls that lead to them, and the
-// positions of the calls of agents in tools among these.
-func place(ctx context.Context) (agents []string, path string, position []int) {
-	var parts []string
-	if outer, _ := ctx.Value(placeKey{}).(*outerPlace); outer != nil {
-		agents, position = append(agents, outer.agents...), slices.Clone(outer.position)
-		parts = append(parts, outer.path+"\x02") // no tool that is being called
-	}
-	for _, segment := range compose.GetCurrentAddress(ctx) {
-		switch segment.Type {
-		case adk.AddressSegmentAgent:
-			agents = append(agents, segment.ID)
-			parts = append(parts, segment.ID)
-		case adk.AddressSegmentTool:
-			parts = append(parts, segment.ID+"\x00"+segment.SubID)
-		}
-	}
-	// The tool that is being called stands behind its agent.
-	for len(parts) > 0 && isCall(parts[len(parts)-1]) {
-		parts = parts[:len(parts)-1]
-	}
-	return agents, strings.Join(parts, "\x01"), position
+// A place is where in the tree of agents something stands. It can be kept in a context: an agent in
+// a tool stands behind that of its call.
+type place struct {
+	agents []string // their names, from the top
+	// path tells two places apart, by the tool calls that lead to them and the turns of these:
+	// models use their ids again.
+	path     string
+	position []int // of the calls of agents in tools that lead to it, among those of their answers
+	inTool   bool  // not in an agent that is in it
+	isDeep   bool  // it is not the agent at the top
 }
 
-func isCall(part string) bool {
-	return strings.Contains(part, "\x00") && !strings.HasSuffix(part, "\x02")
+type placeKey struct{}
+
+// placeOf is where ctx stands: a tool that is called stands in itself.
+func (g *going) placeOf(ctx context.Context) place {
+	return g.placeAt(ctx, compose.GetCurrentAddress(ctx))
+}
+
+// callerOf is where the agent, or the tool, stands that calls the tool of ctx.
+func (g *going) callerOf(ctx context.Context) place {
+	address := compose.GetCurrentAddress(ctx)
+	for n := len(address); n > 0; n-- {
+		if address[n-1].Type == adk.AddressSegmentTool {
+			address = address[:n-1]
+			break
+		}
+	}
+	return g.placeAt(ctx, address)
+}
+
+func (g *going) placeAt(ctx context.Context, address adk.Address) place {
+	p, _ := ctx.Value(placeKey{}).(place)
+	p.agents, p.position = slices.Clone(p.agents), slices.Clone(p.position)
+	for _, segment := range address {
+		part := segment.ID
+		switch segment.Type {
+		case adk.AddressSegmentAgent:
+			p.agents, p.inTool = append(p.agents, segment.ID), false
+		case adk.AddressSegmentTool:
+			p.inTool = true
+			part += "\x00" + segment.SubID + "\x00" + strconv.Itoa(g.turnsOf(p.path))
+		default:
+			continue
+		}
+		if p.path != "" {
+			p.isDeep, p.path = true, p.path+"\x01"
+		}
+		p.path += part
+	}
+	return p
 }

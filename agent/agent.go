@@ -80,7 +80,8 @@ type Start struct {
 	// Conversation is the host's name for what the messages belong to. While a run of the same
 	// conversation and scope has not ended, another one is ErrConversationOpen; with CancelOpen the
 	// questions of that run are cancelled first, which its tools and its model are told, and it
-	// goes on to its end. Empty: the run stands alone.
+	// goes on to its end; while somebody else goes on with it that is gate.ErrBusy. Empty: the run
+	// stands alone.
 	Conversation string
 	CancelOpen   bool
 }

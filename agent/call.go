@@ -10,6 +10,7 @@ import (
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/compose"
 
+	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/gate"
 	"github.com/parley-go/parley/interrupt"
 )
@@ -34,7 +35,7 @@ func call(ctx context.Context, name, arguments string) (reply, error) {
 		return reply{}, fmt.Errorf("call tool %q: %w", name, err)
 	}
 	if !again {
-		g.tell(ToolStarted{Origin: e.origin(), Arguments: arguments})
+		g.tell(ToolStarted{Origin: e.origin(), Arguments: string(g.face.Masked(name, json.RawMessage(arguments)))})
 	}
 	text := reply.text
 	if in, _ := ctx.Value(innermostKey{}).(*innermost); in != nil && in.tool == name {
@@ -64,15 +65,15 @@ func (g *going) identify(ctx context.Context, name, arguments string) (e envelop
 	if id == "" {
 		return e, false, ErrToolCallIDs
 	}
-	agents, path, position := place(ctx)
-	turn := g.turnsOf(path)
-	if turn == 0 {
+	by := g.callerOf(ctx)
+	turn := g.turnsOf(by.path)
+	if turn == 0 && !by.inTool { // what calls tools in a tool can be no model
 		return e, false, ErrModel
 	}
-	g.used(path)
+	g.used(by.path)
 	return envelope{
-		Start: g.startID(len(agents), path, turn, id), Tool: name, Call: id, Arguments: digest(arguments), Agents: agents,
-		Position: append(position, g.position(path, id)),
+		Start: g.startID(by, turn, id), Tool: name, Call: id, Arguments: digest(arguments), Agents: by.agents,
+		Position: append(by.position, g.position(by.path, id)),
 	}, false, nil
 }
 
@@ -142,25 +143,32 @@ func (g *going) settle(ctx context.Context, e envelope, outcome gate.Outcome, er
 	if !errors.As(err, &failed) || failed.Code == gate.ErrStartConflict {
 		return reply{}, fmt.Errorf("call tool %q: %w: %w", e.Tool, ErrToolCallIDs, err)
 	}
-	if g.caller.Err() != nil { // the tool was broken off with the run's caller: the model hears of it when the run goes on
-		return reply{}, g.wait(ctx, e, context.Cause(g.caller))
-	}
-	fresh := failed.Code == gate.ErrUnauthorized && failed.Interaction.IsZero()
-	if fresh {
-		g.done(e)
-		return reply{words: "This call is not allowed here. It was not carried out. Do not make it again.", code: failed.Code}, nil
+	if cause := g.brokenOff(); cause != nil { // the tool with it: the model hears of that when the run goes on
+		return reply{}, g.wait(ctx, e, cause)
 	}
 	words, ok := told(failed)
-	if !ok {
+	if !ok || !g.isEnd(ctx, e, failed.Code) {
 		return reply{}, g.wait(ctx, e, err)
 	}
 	g.done(e)
 	return reply{words: words, code: failed.Code}, nil
 }
 
+// isEnd reports whether a refusal is the end of the call. One that is made of the call as it comes
+// now is none where it came before: its question is still there, or it was carried out.
+func (g *going) isEnd(ctx context.Context, e envelope, code gate.Code) bool {
+	switch code {
+	case gate.ErrUnauthorized, gate.ErrConfirmationRequired, gate.ErrInvalidArguments:
+	default:
+		return true
+	}
+	s, err := g.face.Inspect(ctx, g.scope, e.Start)
+	return errors.Is(err, gate.ErrStartUnknown) || err == nil && s.Status == checkpoint.Failed && s.Code == code
+}
+
 // wait stops the call here: eino stores which one it is.
 func (g *going) wait(ctx context.Context, e envelope, why error) error {
-	g.waits(e, why)
+	g.waits(g.callerOf(ctx).path, e, why)
 	return tool.StatefulInterrupt(ctx, e.Start, e.String())
 }
 

@@ -22,7 +22,9 @@ var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c
 // has failed with [gate.ErrCancelled] then. A run that has ended is as it is, and one that goes on
 // elsewhere is [gate.ErrBusy]: cancel the context that it goes on with first.
 //
-// A question that was answered by another road and not carried out stays so, until it expires.
+// It ends what cannot go on, too: a run whose agent has changed, or of whose tools one is gone. The
+// question of a tool that is gone or keeps it open stays open until it expires, and nothing follows
+// from an answer to it; one that was answered by another road and not carried out stays so.
 func (a *Agent) Cancel(ctx context.Context, scope string, run checkpoint.ID) Events {
 	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.cancelRun(ctx, scope, run, tell) })
 }
@@ -93,7 +95,10 @@ func (g *going) finishCancelled(ctx context.Context) (*Run, error) {
 			continue
 		}
 		request := gate.AnswerRequest{Interaction: interaction, Round: s.Prompt.Round, Scope: g.scope, Answers: cancelled(s.Prompt)}
-		if err := g.face.Answer(ctx, request); err != nil {
+		// What is refused for good, such as the question of a tool that is gone or keeps it open,
+		// is no reason to keep the run: nothing follows from an answer to it any more.
+		var refused *gate.Error
+		if err := g.face.Answer(ctx, request); err != nil && (!errors.As(err, &refused) || refused.Code.Retryable()) {
 			return nil, fmt.Errorf("cancel run %s: %w", id, err)
 		}
 	}

@@ -106,3 +106,53 @@ func TestCancelBrokenOff(t *testing.T) {
 		t.Errorf("somebody else's: %v", err)
 	}
 }
+
+// A run that cannot go on, because the program has its tool no more, does not hold its conversation
+// for ever; nor does one whose tool keeps its question open where it is cancelled.
+func TestCancelRunWhoseQuestionStaysOpen(t *testing.T) {
+	for name, gone := range map[string]bool{"its tool is gone": true, "its tool keeps it open": false} {
+		t.Run(name, func(t *testing.T) {
+			store := memstore.New()
+			var effects, looks atomic.Int64
+			o := worldOptions{
+				tools: []*gate.Tool{deploy(&effects, &gate.ToolOptions{KeepOpen: true}), status(&looks, nil)},
+				model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
+			}
+			start := agent.Start{
+				Scope: "ann", Conversation: "c", Messages: []*schema.Message{schema.UserMessage("release it")}, Facilities: everything,
+			}
+			first := open(t, store, o)
+			run, err := first.agent.Start(t.Context(), start).Run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := of(t, run, "a")
+			o.model = scripted.New(scripted.Say("hello"))
+			if gone {
+				o.tools = o.tools[1:]
+			}
+			w := open(t, store, o)
+			if gone {
+				if _, err := w.tryResume(run.ID); err == nil {
+					t.Fatal("the run went on without its tool")
+				}
+			}
+			_, err = w.agent.Start(t.Context(), start).Run()
+			wantCode(t, "the conversation", err, agent.ErrConversationOpen)
+			if ended, err := w.agent.Cancel(t.Context(), "ann", run.ID).Run(); err != nil || ended.Status != agent.Failed {
+				t.Fatalf("cancelled: %+v, %v", ended, err)
+			}
+			if ended, err := w.tryResume(run.ID, to(q, allow)); err != nil || ended.Status != agent.Failed {
+				t.Fatalf("it goes on: %+v, %v", ended, err)
+			}
+			next, err := w.agent.Start(t.Context(), start).Run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantFinished(t, next, "hello")
+			if effects.Load() > 0 {
+				t.Error("the tool had its effect")
+			}
+		})
+	}
+}

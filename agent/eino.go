@@ -52,9 +52,10 @@ func (p *pool) put(eino adk.Agent) {
 // An end is what an agent of eino's came to.
 type end struct {
 	interrupted bool
-	foreign     bool            // with an interrupt that is none of ours
-	asking      map[string]bool // the agents whose calls wait, by their addresses
-	message     string          // the last one
+	foreign     bool                                  // with an interrupt that is none of ours
+	asking      map[string]bool                       // the agents whose calls wait, by their addresses
+	message     string                                // the last one
+	unread      *schema.StreamReader[*schema.Message] // a tool's result that may be the last one
 	err         error
 }
 
@@ -91,6 +92,7 @@ func (g *going) drive(ctx context.Context, agents *pool, id string, input func()
 	for event, ok := events.Next(); ok; event, ok = events.Next() {
 		e.take(g, event)
 	}
+	e.readLast()
 	agents.put(eino) // not after a panic: nobody knows what is left of it then
 	if _, written := g.store.has(id); e.interrupted && !written && e.err == nil {
 		e.err = fmt.Errorf("%w: eino stopped without one", ErrCheckpoint)
@@ -115,7 +117,7 @@ func (e *end) take(g *going, event *adk.AgentEvent) {
 			if !point.IsRootCause {
 				continue
 			}
-			e.foreign = e.foreign || !g.isOurs(point.Info)
+			e.foreign = !g.surfaces(point.Info) || e.foreign
 			e.asking[askingAgent(point.Address)] = true
 		}
 	}
@@ -123,17 +125,42 @@ func (e *end) take(g *going, event *adk.AgentEvent) {
 		return
 	}
 	output := event.Output.MessageOutput
-	if output.Role == schema.Tool {
-		if output.MessageStream != nil {
-			output.MessageStream.Close()
+	e.drop()
+	switch {
+	case output.Role == schema.Tool && output.MessageStream != nil:
+		e.unread = output.MessageStream // while a tool writes, eino's other events are not to wait for it
+	case output.Role == schema.Tool && output.Message != nil:
+		e.message = output.Message.Content
+	default:
+		text, err := textOf(output)
+		if err != nil && e.err == nil {
+			e.err = err
 		}
+		e.message = text
+	}
+}
+
+// drop closes a stream that was not the last message.
+func (e *end) drop() {
+	if e.unread != nil {
+		e.unread.Close()
+		e.unread = nil
+	}
+}
+
+// readLast reads the stream that is the last message: that of a tool whose result is returned
+// directly.
+func (e *end) readLast() {
+	defer e.drop()
+	if e.unread == nil || e.err != nil || e.interrupted {
 		return
 	}
-	text, err := modelText(output)
-	if err != nil && e.err == nil {
+	whole, err := schema.ConcatMessageStream(e.unread)
+	if e.unread = nil; err != nil { // it is closed
 		e.err = err
+		return
 	}
-	e.message = text
+	e.message = whole.Content
 }
 
 // askingAgent is the address of the agent whose call stands at an address.
@@ -144,9 +171,9 @@ func askingAgent(address adk.Address) string {
 	return address.String()
 }
 
-// modelText returns the text of a model. It is not told here: eino's events come late, when what
-// the text announced has begun already.
-func modelText(output *adk.MessageVariant) (string, error) {
+// textOf returns the text of a model or a tool. It is not told here: eino's events come late, when
+// what the text announced has begun already.
+func textOf(output *adk.MessageVariant) (string, error) {
 	if !output.IsStreaming {
 		if output.Message == nil {
 			return "", nil

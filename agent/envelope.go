@@ -26,6 +26,8 @@ type envelope struct {
 	// Position is where the call stands in its model's answer, behind where the calls of the agents
 	// that lead to it stand in theirs, from the top.
 	Position []int `json:"position,omitempty"`
+
+	path string // of the agent; in this going only
 }
 
 const envelopeVersion = 1

@@ -42,7 +42,7 @@ type ModelText struct {
 // without starting again.
 type ToolStarted struct {
 	Origin
-	Arguments string // as the model gave them
+	Arguments string // as the model gave them, those that the tool masks replaced (R9)
 }
 
 // ToolProgress: a tool told how far it is (R35).

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/cloudwego/eino/schema"
@@ -38,6 +39,7 @@ type going struct {
 	unused  map[string]string   // under which name it is kept, where it is new and none of its calls has come
 	calls   map[string]envelope // that wait, by start ID
 	trouble map[string]error    // why a call that waits cannot go on, by start ID
+	told    map[string]bool     // the calls of whose waiting eino told, by start ID
 }
 
 type goingKey struct{}
@@ -58,6 +60,13 @@ func (g *going) callerContext(ctx context.Context) (context.Context, context.Can
 	return ctx, func() { stop(); cancel() }
 }
 
+// brokenOff is why the run does not go on here: its caller has left, or it was lost. nil: it does.
+func (g *going) brokenOff() error {
+	ctx, cancel := g.run.Context(g.caller) // which tells at once
+	defer cancel()
+	return context.Cause(ctx)
+}
+
 // answered notes that the model of the agent with that path gave its nth answer.
 func (g *going) answered(path string, n int, answer *schema.Message) {
 	var calls []string
@@ -74,6 +83,13 @@ func (g *going) keeps(path, name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.unused[path] = name
+}
+
+// ended forgets the turns of an agent in a tool that came to its end: its place is never another's.
+func (g *going) ended(path string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	maps.DeleteFunc(g.turns, func(of string, _ int) bool { return strings.HasPrefix(of, path+"\x01") })
 }
 
 // used notes that a call of the latest answer has come, so that it has to stay.
@@ -112,21 +128,26 @@ func (g *going) turnsOf(path string) int {
 	return g.turns[path]
 }
 
+// maxCall is the longest id of a call that is part of a start ID as it is.
+const maxCall = 64
+
 // startID is the key of one tool call in the run: the model's id for it, and which of the model's
-// answers it is from, since models use their ids again.
-func (g *going) startID(agents int, path string, turn int, call string) string {
-	if len(call) > 128 {
-		call = shortened(call)
+// answers it is from, since models use their ids again. Ids can be chosen by whoever wrote what the
+// model read: no two calls have one start ID, however they are chosen.
+func (g *going) startID(by place, turn int, call string) string {
+	if len(call) > maxCall {
+		sum := sha256.Sum256([]byte(call))
+		call = "sha256:" + hex.EncodeToString(sum[:]) // longer than one that is not shortened
 	}
-	if agents > 1 {
-		return fmt.Sprintf("%s/%s/%d/%s", g.run.ID(), shortened(path), turn, call)
+	if by.isDeep {
+		return fmt.Sprintf("%s/%s/%d/%s", g.run.ID(), shortened(by.path), turn, call)
 	}
 	return fmt.Sprintf("%s/%d/%s", g.run.ID(), turn, call)
 }
 
-func shortened(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:8])
+func shortened(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return hex.EncodeToString(sum[:16])
 }
 
 // answer takes the caller's answer to a call, once.
@@ -138,8 +159,10 @@ func (g *going) answer(start string) (Answer, bool) {
 	return a, ok
 }
 
-// waits notes a call that waits; why is set where that is not for a person.
-func (g *going) waits(e envelope, why error) {
+// waits notes a call of the agent with that path that waits; why is set where that is not for a
+// person.
+func (g *going) waits(path string, e envelope, why error) {
+	e.path = path
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.calls[e.Start] = e
@@ -148,13 +171,39 @@ func (g *going) waits(e envelope, why error) {
 	}
 }
 
-// isOurs reports whether an interrupt of eino's is a call that waits.
-func (g *going) isOurs(info any) bool {
+// surfaces notes that an interrupt of eino's is a call that waits. It reports whether it is one.
+func (g *going) surfaces(info any) bool {
 	start, _ := info.(string)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	_, ok := g.calls[start]
+	g.told[start] = true
 	return ok
+}
+
+// swallowed reports whether a call that waits was taken for one that has ended.
+func (g *going) swallowed() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for start, e := range g.calls {
+		if !g.told[start] {
+			return fmt.Errorf("call of tool %q: %w", e.Tool, ErrSwallowed)
+		}
+	}
+	return nil
+}
+
+// waitsIn is swallowed for the calls of one agent, whose model is to be asked what comes after
+// them.
+func (g *going) waitsIn(path string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, e := range g.calls {
+		if e.path == path {
+			return fmt.Errorf("call of tool %q: %w", e.Tool, ErrSwallowed)
+		}
+	}
+	return nil
 }
 
 // notes are what the run's record keeps of it.

@@ -26,7 +26,7 @@ func (a *Agent) going(ctx context.Context, run *gate.Run, scope string, can []in
 	return &going{
 		face: a.face, run: run, scope: scope, facilities: slices.Clone(can), caller: ctx, tell: tell,
 		turns: map[string]int{}, latest: map[string][]string{}, unused: map[string]string{},
-		calls: map[string]envelope{}, trouble: map[string]error{},
+		calls: map[string]envelope{}, trouble: map[string]error{}, told: map[string]bool{},
 	}
 }
 
@@ -43,6 +43,9 @@ func (a *Agent) goOn(ctx context.Context, g *going) (*Run, error) {
 		e = g.drive(with(context.WithoutCancel(ctx), g), &a.agents, mainCheckpoint, g.input)
 	}
 	var lost *gate.Error
+	if e.err == nil {
+		e.err = g.swallowed()
+	}
 	if e.err != nil && errors.As(context.Cause(g.caller), &lost) { // which is why models and tools broke off
 		e.err = fmt.Errorf("%w: %w", lost, e.err)
 	}
@@ -99,6 +102,9 @@ func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 		run.Status, run.Message = Failed, words
 		return run, wrap(e.err)
 	case e.err != nil: // it is released as its last commit left it
+		if question := interrupt.Interrupt(nil); errors.As(e.err, &question) { // none comes through a tool under the gate
+			e.err = fmt.Errorf("%w: %w", ErrUnwrapped, e.err)
+		}
 		if g.caller.Err() == nil {
 			e.err = errors.Join(e.err, g.forget(ctx))
 		}

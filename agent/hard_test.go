@@ -12,6 +12,7 @@ import (
 
 	"github.com/cloudwego/eino/adk"
 	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/components/tool/utils"
 	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
 
@@ -516,7 +517,11 @@ func TestExtraThatCannotBeStored(t *testing.T) {
 	if _, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{input}}).Run(); !errors.Is(err, agent.ErrExtra) {
 		t.Errorf("at the start: %v", err)
 	}
-	_, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
+	_, err := w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x"), nil}}).Run()
+	if err == nil || !strings.Contains(err.Error(), "message 2 is nil") {
+		t.Errorf("a message that is none: %v", err)
+	}
+	_, err = w.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
 	wantCode(t, "from the model", err, agent.ErrExtra)
 	list, err := w.gate.List(t.Context(), gate.ListQuery{Scope: "ann"})
 	if err != nil || len(list.Interactions) > 0 {
@@ -537,6 +542,44 @@ func TestNobodyCanBeAsked(t *testing.T) {
 	}
 }
 
+// R13: a host that cannot show a question that is open leaves it open, and so does one that lacks what
+// the tool cannot do without; the run goes on where that is there.
+func TestResumedWithoutFacilities(t *testing.T) {
+	var effects atomic.Int64
+	w := open(t, memstore.New(), worldOptions{
+		tools: []*gate.Tool{deploy(&effects, &gate.ToolOptions{Needs: []interrupt.Facility{interrupt.FacilityPermission}})},
+		model: after(scripted.Do(call("a", "deploy", deployInput{"a"}))),
+	})
+	run := w.start()
+	q := of(t, run, "a")
+	without := func(what string, answers ...agent.Answer) {
+		t.Helper()
+		again, err := w.agent.Resume(t.Context(), agent.Resume{Scope: "ann", Run: run.ID, Answers: answers}).Run()
+		if err != nil || again.Status != agent.Waiting || len(again.Problems) != 1 || again.Problems[0].Interaction != q.Interaction {
+			t.Fatalf("%s: have %+v, %v", what, again, err)
+		}
+		wantCode(t, what, again.Problems[0].Err, gate.ErrConfirmationRequired)
+	}
+	without("it is open")
+	without("it is answered here", to(q, allow))
+	again := w.resume(run.ID)
+	wantWaiting(t, again, "a")
+	if of(t, again, "a").Prompt.Token != q.Prompt.Token {
+		t.Error("the question has another token")
+	}
+	err := w.gate.Answer(t.Context(), gate.AnswerRequest{
+		Interaction: q.Interaction, Round: 1, Scope: "ann", By: "the inbox", Answers: to(q, allow).Answers,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	without("it was answered elsewhere")
+	wantFinished(t, w.resume(run.ID), "[deployed a]")
+	if effects.Load() != 1 {
+		t.Errorf("%d effects", effects.Load())
+	}
+}
+
 // A tool outside of a run, and an agent whose model is not wrapped, are told apart from everything
 // else.
 func TestNotWired(t *testing.T) {
@@ -550,6 +593,16 @@ func TestNotWired(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := after(scripted.Do(call("c", "deploy", deployInput{"a"})))
+	naked, err := utils.InferTool("naked", "d", func(ctx context.Context, _ struct{}) (string, error) {
+		_, err := interrupt.Ask(ctx, interrupt.ToolPermission("naked", "Do it"))
+		return "", err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asks := open(t, memstore.New(), worldOptions{model: after(scripted.Do(call("n", "naked", struct{}{}))), plain: []tool.BaseTool{naked}})
+	_, err = asks.agent.Start(t.Context(), agent.Start{Scope: "ann", Messages: []*schema.Message{schema.UserMessage("x")}, Facilities: everything}).Run()
+	wantCode(t, "a tool that is not wrapped", err, agent.ErrUnwrapped)
 	wired, err := agent.New(t.Context(), g, chat("A", m, compose.ToolsNodeConfig{Tools: []tool.BaseTool{agent.Tool(pay)}}), nil)
 	if err != nil {
 		t.Fatal(err)

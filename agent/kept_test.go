@@ -48,35 +48,43 @@ func keptWorld(t *testing.T, path string, effects *atomic.Int64) (*world, func()
 	}
 }
 
-// A run that stopped under the first release goes on for ever. The file was written by it: eino
-// v0.7.36, two questions, one of them of an agent in a tool.
+// A run that stopped under an earlier release goes on for ever. Each file was written when the form
+// of what a run keeps changed: under eino v0.7.36, with two questions, one of them of an agent in a
+// tool.
+//
+//   - v1: checkpoints in a map of gob's, compressed with DEFLATE
+//   - v2: checkpoints one after the other, compressed with S2
 func TestKeptRun(t *testing.T) {
-	var effects atomic.Int64
-	kept, path := filepath.Join("testdata", "run-v1.db.gz"), filepath.Join(t.TempDir(), "parley.db")
-	if _, err := os.Stat(kept); os.IsNotExist(err) && *update {
-		writeKept(t, kept, &effects)
-	}
-	packed, err := os.Open(kept)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer packed.Close()
-	content, err := gzip.NewReader(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	copyTo(t, path, func(to io.Writer) error { _, err := io.Copy(to, content); return err })
-	w, end := keptWorld(t, path, &effects)
-	defer end()
-	page, err := w.agent.Runs(t.Context(), gate.RunQuery{Scope: "ann"})
-	if err != nil || len(page.Runs) != 1 || len(page.Runs[0].Questions) != 2 {
-		t.Fatalf("have %+v, %v", page, err)
-	}
-	run := w.resume(page.Runs[0].ID)
-	run = w.resume(run.ID, to(run.Questions[0], allow), to(run.Questions[1], allow))
-	wantFinished(t, run, "[deployed a][[deployed x]]")
-	if effects.Load() != 2 {
-		t.Errorf("%d effects", effects.Load())
+	for _, version := range []string{"v1", "v2"} {
+		t.Run(version, func(t *testing.T) {
+			var effects atomic.Int64
+			kept, path := filepath.Join("testdata", "run-"+version+".db.gz"), filepath.Join(t.TempDir(), "parley.db")
+			if _, err := os.Stat(kept); os.IsNotExist(err) && *update {
+				writeKept(t, kept, &effects)
+			}
+			packed, err := os.Open(kept)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer packed.Close()
+			content, err := gzip.NewReader(packed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			copyTo(t, path, func(to io.Writer) error { _, err := io.Copy(to, content); return err })
+			w, end := keptWorld(t, path, &effects)
+			defer end()
+			page, err := w.agent.Runs(t.Context(), gate.RunQuery{Scope: "ann"})
+			if err != nil || len(page.Runs) != 1 || len(page.Runs[0].Questions) != 2 {
+				t.Fatalf("have %+v, %v", page, err)
+			}
+			run := w.resume(page.Runs[0].ID)
+			run = w.resume(run.ID, to(run.Questions[0], allow), to(run.Questions[1], allow))
+			wantFinished(t, run, "[deployed a][[deployed x]]")
+			if effects.Load() != 2 {
+				t.Errorf("%d effects", effects.Load())
+			}
+		})
 	}
 }
 
@@ -191,6 +199,9 @@ func FuzzNotes(f *testing.F) {
 func FuzzCheckpoint(f *testing.F) {
 	f.Add([]byte("x"))
 	f.Add([]byte{})
+	f.Add([]byte("\x81\x05agent\x01x"))                         // a checkpoint of one byte
+	f.Add([]byte("\x81\x05agent\x01x\x81\x05agent\x01y"))       // twice
+	f.Add([]byte("\x81\x05agent\xff\xff\xff\xff\xff\xff\x7fx")) // more than there is
 	f.Fuzz(func(t *testing.T, blob []byte) {
 		a, run, end := stopped(t, []byte(`{"v":1}`), blob)
 		defer end()

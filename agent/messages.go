@@ -14,8 +14,14 @@ import (
 // encodeMessages writes messages as eino does in a checkpoint, so that what eino cannot store is
 // found before anybody is asked.
 func encodeMessages(messages []*schema.Message) ([]byte, error) {
+	if i := slices.Index(messages, nil); i >= 0 {
+		return nil, fmt.Errorf("message %d is nil", i+1)
+	}
 	if !slices.ContainsFunc(messages, isOpen) {
 		return encodePlain(messages)
+	}
+	if i := slices.Index(messages, nil); i >= 0 {
+		return nil, fmt.Errorf("message %d is nil", i+1)
 	}
 	var buf bytes.Buffer
 	if err := gob.NewEncoder(&buf).Encode(messages); err != nil {
@@ -35,10 +41,9 @@ func decodeMessages(data []byte) (messages []*schema.Message, err error) {
 	return messages, gob.NewDecoder(bytes.NewReader(data)).Decode(&messages)
 }
 
-// isOpen reports whether a message can hold a value whose type only the value knows, or none at
-// all.
+// isOpen reports whether a message can hold a value whose type only the value knows.
 func isOpen(m *schema.Message) bool {
-	return m == nil || m.Extra != nil || m.MultiContent != nil || m.UserInputMultiContent != nil || m.AssistantGenMultiContent != nil ||
+	return m.Extra != nil || m.MultiContent != nil || m.UserInputMultiContent != nil || m.AssistantGenMultiContent != nil ||
 		slices.ContainsFunc(m.ToolCalls, func(c schema.ToolCall) bool { return c.Extra != nil })
 }
 

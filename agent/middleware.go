@@ -11,8 +11,9 @@ import (
 
 // Middleware is the second form of [Wrap]: the agent keeps its tools, and this middleware makes the
 // calls of the named ones the gate's. Give it the gate's halves that Wrap returned, and eino last
-// in ToolCallMiddlewares: a middleware inside of it can still change what was approved, and swallow
-// a question, which Wrap's own half for the agent does not allow.
+// in ToolCallMiddlewares: a middleware inside of it can still change what was approved, and makes a
+// question that it swallows a failure of the tool; with Wrap's own half for the agent none is
+// inside. With both, one outside that takes a question for a failure is [ErrSwallowed].
 func Middleware(tools ...*gate.Tool) compose.ToolMiddleware {
 	ours := map[string]bool{}
 	for _, t := range tools {

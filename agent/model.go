@@ -7,6 +7,9 @@ import (
 	"io"
 	"runtime/debug"
 	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/cloudwego/eino/components"
 	"github.com/cloudwego/eino/components/model"
@@ -93,17 +96,16 @@ func (r *recorder) Stream(
 
 // A turn is one answer of one agent's model.
 type turn struct {
-	going  *going
-	agents []string
-	path   string // of the agent
-	n      int
-	name   string // under which it is kept
+	going *going
+	place place
+	n     int
+	name  string // under which it is kept
 }
 
 // tell tells text of the answer, before anything can follow from it.
 func (t turn) tell(answer *schema.Message) {
 	if answer != nil && answer.Content != "" {
-		t.going.tell(ModelText{Agents: t.agents, Turn: shortened(t.path) + "/" + strconv.Itoa(t.n), Text: answer.Content})
+		t.going.tell(ModelText{Agents: t.place.agents, Turn: shortened(t.place.path) + "/" + strconv.Itoa(t.n), Text: answer.Content})
 	}
 }
 
@@ -113,12 +115,15 @@ func (g *going) takeTurn(ctx context.Context) (turn, *schema.Message, error) {
 	if g.cancelled {
 		return turn{}, nil, errCancelled
 	}
-	agents, path, _ := place(ctx)
-	t := turn{going: g, agents: agents, path: path, n: g.turnsOf(path) + 1}
+	at := g.placeOf(ctx)
+	t := turn{going: g, place: at, n: g.turnsOf(at.path) + 1}
 	// Which messages lead to it is no part of the name: what a tool was told to have come to can be
 	// other words the next time (its result need not be kept), and yet its answer has been acted
 	// on.
-	t.name = "model\x00" + path + "\x00" + strconv.Itoa(t.n)
+	t.name = "model\x00" + at.path + "\x00" + strconv.Itoa(t.n)
+	if err := g.waitsIn(at.path); err != nil && g.caller.Err() == nil {
+		return t, nil, err
+	}
 	data, ok := g.run.Kept(t.name)
 	if !ok || len(data) == 0 { // none, or it was forgotten
 		return t, nil, context.Cause(g.caller) // who has left is asked nothing for
@@ -127,18 +132,17 @@ func (g *going) takeTurn(ctx context.Context) (turn, *schema.Message, error) {
 	if err != nil || len(kept) != 1 {
 		return t, nil, fmt.Errorf("read the model's answer that was kept: %w", errors.Join(ErrCheckpoint, err))
 	}
-	g.answered(path, t.n, kept[0])
+	g.answered(at.path, t.n, kept[0])
 	return t, kept[0], nil
 }
 
-// keep checks an answer and keeps it. It is durable when the first tool of it runs; one without
-// tool calls leads to nothing that could be done twice, and is not kept.
+// keep checks an answer and keeps it. It is durable when the first tool of it runs.
 func (t turn) keep(ctx context.Context, answer *schema.Message) error {
 	if err := checkCalls(answer); err != nil {
 		return err
 	}
-	if len(answer.ToolCalls) == 0 && len(answer.Extra) == 0 {
-		t.going.answered(t.path, t.n, answer)
+	if !t.leadsOn(answer) {
+		t.going.answered(t.place.path, t.n, answer)
 		return nil
 	}
 	data, err := encodeMessages([]*schema.Message{answer})
@@ -148,9 +152,19 @@ func (t turn) keep(ctx context.Context, answer *schema.Message) error {
 	if err := t.going.run.Keep(ctx, t.name, data); err != nil {
 		return fmt.Errorf("keep the model's answer: %w", err)
 	}
-	t.going.answered(t.path, t.n, answer)
-	t.going.keeps(t.path, t.name)
+	t.going.answered(t.place.path, t.n, answer)
+	if len(answer.ToolCalls) > 0 {
+		t.going.keeps(t.place.path, t.name)
+	}
 	return nil
+}
+
+// leadsOn reports whether something could be done twice where the answer were another one the next
+// time. Without tool calls that of an agent is the end of it, which leads on where other agents
+// come after. A tool that asks a model does with the answer what it likes, and can ask for several
+// at once.
+func (t turn) leadsOn(answer *schema.Message) bool {
+	return len(answer.ToolCalls) > 0 || !t.place.inTool && (t.place.isDeep || len(answer.Extra) > 0)
 }
 
 // pump passes the pieces on and keeps the whole.
@@ -189,7 +203,7 @@ func (t turn) pump(ctx context.Context, source *schema.StreamReader[*schema.Mess
 func checkCalls(answer *schema.Message) error {
 	seen := map[string]bool{}
 	for _, call := range answer.ToolCalls {
-		if call.ID == "" || seen[call.ID] {
+		if call.ID == "" || seen[call.ID] || !utf8.ValidString(call.ID) || strings.ContainsFunc(call.ID, unicode.IsControl) {
 			return fmt.Errorf("%w: tool %q, id %.80q", ErrToolCallIDs, call.Function.Name, call.ID)
 		}
 		seen[call.ID] = true

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/cloudwego/eino/components/tool"
-	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/parley-go/parley/gate"
@@ -71,10 +71,9 @@ func (t *agentTool) InvokableRun(ctx context.Context, arguments string, _ ...too
 		return words, nil
 	}
 	e.Nested = true
-	agents, path, _ := place(ctx)
-	call := compose.GetToolCallID(ctx)
-	inner := context.WithValue(hidden{ctx}, placeKey{}, &outerPlace{agents, path + "\x01" + t.name + "\x00" + call, e.Position})
-	came := g.drive(inner, &t.agents, e.Start, func() ([]*schema.Message, error) {
+	at := g.placeOf(ctx)
+	at.position = e.Position
+	came := g.drive(context.WithValue(hidden{ctx}, placeKey{}, at), &t.agents, e.Start, func() ([]*schema.Message, error) {
 		return []*schema.Message{schema.UserMessage(request)}, nil
 	})
 	switch {
@@ -84,12 +83,16 @@ func (t *agentTool) InvokableRun(ctx context.Context, arguments string, _ ...too
 		return "", g.wait(ctx, e, nil)
 	}
 	g.store.drop(e.Start)
+	g.ended(at.path)
 	g.done(e)
 	g.tell(ToolEnded{Origin: e.origin(), Result: came.message})
 	return came.message, nil
 }
 
 func requestOf(arguments string) (string, error) {
+	if !utf8.ValidString(arguments) { // eino would store others
+		return "", errors.New("they are not UTF-8")
+	}
 	var in struct{ Request *string }
 	if err := json.Unmarshal([]byte(arguments), &in); err != nil {
 		return "", err
@@ -109,12 +112,3 @@ func (h hidden) Value(key any) any {
 	}
 	return h.Context.Value(key)
 }
-
-// An outerPlace is where the agent that is in a tool stands in the tree of agents.
-type outerPlace struct {
-	agents   []string
-	path     string
-	position []int // of the call
-}
-
-type placeKey struct{}

@@ -113,7 +113,7 @@ func (p *playing) goOn(proc *process, answers []agent.Answer) {
 	switch {
 	case errors.Is(err, gate.ErrInvalidContinuation) && p.stale && len(answers) > 0: // it went on further than anybody was told
 		p.goOn(proc, nil)
-	case err != nil && !errors.Is(err, errModel) && !strings.Contains(err.Error(), errModel.Error()):
+	case err != nil && !isModels(err):
 		p.violated("resume: %v", err)
 	case err == nil:
 		p.took(run)
@@ -260,10 +260,14 @@ func (p *playing) again(proc *process) {
 	run, err := p.resume(context.Background(), proc, []agent.Answer{a})
 	if err == nil {
 		p.took(run)
-	} else if !errors.Is(err, gate.ErrInvalidContinuation) {
+	} else if !errors.Is(err, gate.ErrInvalidContinuation) && !isModels(err) {
 		p.violated("answered again: %v", err)
 	}
 }
+
+// isModels reports whether an error is that of a model that is down. eino does not wrap what comes
+// out of a stream.
+func isModels(err error) bool { return strings.Contains(err.Error(), errModel.Error()) }
 
 // elsewhere answers by another road.
 func (p *playing) elsewhere(proc *process) {
@@ -335,7 +339,7 @@ func (p *playing) together() {
 
 func (p *playing) race(proc *process, answers []agent.Answer) {
 	_, err := p.resume(context.Background(), proc, answers)
-	if err != nil && !errors.Is(err, gate.ErrBusy) && !errors.Is(err, gate.ErrInvalidContinuation) && !strings.Contains(err.Error(), errModel.Error()) {
+	if err != nil && !errors.Is(err, gate.ErrBusy) && !errors.Is(err, gate.ErrInvalidContinuation) && !isModels(err) {
 		p.violated("resumed twice at once: %v", err)
 	}
 }

@@ -48,7 +48,7 @@ func TestRandomAgents(t *testing.T) {
 	case slowed, testing.Short():
 		n = 10
 	default:
-		n = 60
+		n = 40
 	}
 	for i := range n {
 		if p := playSeed(t, *randomFrom+i, false); p.report() {

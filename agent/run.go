@@ -28,8 +28,10 @@ type Run struct {
 	Status Status
 	// Conversation is that of [Start.Conversation].
 	Conversation string
-	Created      time.Time
-	Updated      time.Time
+	// Created and Updated are known of Inspect and Runs, and of a run that had ended; elsewhere
+	// they are zero.
+	Created time.Time
+	Updated time.Time
 	// Questions are open. Only Start and Resume return them with their tokens.
 	Questions []Question
 	// Problems are why calls wait that wait for no person.

@@ -22,6 +22,8 @@ func told(e *gate.Error) (text string, ok bool) {
 		return "The person who was asked about this call broke off. It was not carried out. Do not make this call again.", true
 	case gate.ErrExpired:
 		return "Nobody answered the question about this call in time. It was not carried out. Do not make this call again.", true
+	case gate.ErrUnauthorized:
+		return "This call is not allowed here. It was not carried out. Do not make it again.", true
 	case gate.ErrConfirmationRequired:
 		return fmt.Sprintf("This call needs a person, and nobody can be asked here. It was not carried out. %s", e.Message), true
 	case gate.ErrAlreadyCompleted:

@@ -198,7 +198,9 @@ func TestNeedsInEveryRound(t *testing.T) {
 	answer := with(c, mustAsk(t, g, c), allow)
 	less := answer
 	less.Facilities = []interrupt.Facility{interrupt.FacilityPermission}
-	mustFail(t, g, less, gate.ErrConfirmationRequired)
+	if e := mustFail(t, g, less, gate.ErrConfirmationRequired); !e.StillOpen || e.Interaction.IsZero() {
+		t.Errorf("it is not told that the question is still open: %+v", e)
+	}
 	mustFinish(t, g, answer, `"deployed api"`)
 	effects.want(t, 1)
 }
@@ -213,7 +215,9 @@ func TestRejoinThatCannotShow(t *testing.T) {
 	p := mustAsk(t, g, c)
 	blind := c
 	blind.Session, blind.Facilities = "s2", nil
-	mustFail(t, g, blind, gate.ErrConfirmationRequired)
+	if e := mustFail(t, g, blind, gate.ErrConfirmationRequired); !e.StillOpen || e.Interaction != p.Interaction {
+		t.Errorf("it is not told that the question is still open: %+v", e)
+	}
 	mustFinish(t, g, with(c, p, allow), `"deployed api"`)
 }
 

@@ -183,7 +183,7 @@ func (r *request) notRecorded(ctx context.Context, in *checkpoint.Interaction, v
 	case v == unknown, in.Revision == 0: // without a record there was no claim to lose
 		return Outcome{}, unavailable(err)
 	default:
-		return Outcome{}, lost(in, err)
+		return Outcome{}, r.lostClaim(in, err)
 	}
 }
 
@@ -215,9 +215,18 @@ func (r *request) markEnding(ctx context.Context, in *checkpoint.Interaction, en
 	}
 	switch r.gate.mark(ctx, r.origin(), in, end(in, ending, r.gate.now(), r.gate.opts.Retention)) {
 	case conflict, lapsed:
-		return lost(in, nil)
+		return r.lostClaim(in, nil)
 	}
 	return nil
+}
+
+// lostClaim is H8. With the claim of a call in a run the right to the run is lost, which is of the
+// same owner (W10).
+func (r *request) lostClaim(in *checkpoint.Interaction, cause error) *Error {
+	if run := r.call.Run; run != nil {
+		run.lost(cause)
+	}
+	return lost(in, cause)
 }
 
 // lost is H8: the claim was lost while the handler ran.

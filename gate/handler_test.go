@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -409,5 +410,18 @@ func TestFacilities(t *testing.T) {
 	}
 	if list, err := g.List(t.Context(), gate.ListQuery{Scope: "ann", Statuses: []checkpoint.Status{checkpoint.Open}}); err != nil || len(list.Interactions) != 1 {
 		t.Errorf("out of band: want one open question, have %v, %v", list, err)
+	}
+}
+
+// A face finds the gate's tools by their names, and learns the type of their results.
+func TestToolOfGate(t *testing.T) {
+	typed := gate.NewTool("typed", func(context.Context, struct{}) (map[string]int, error) { return nil, nil }, nil)
+	untyped := gate.NewRawTool("untyped", func(context.Context, json.RawMessage) (json.RawMessage, error) { return nil, nil }, nil)
+	g := open(t, newMem(), gate.Options{Tools: []*gate.Tool{typed, untyped}})
+	if g.Tool("typed") != typed || g.Tool("untyped") != untyped || g.Tool("none") != nil {
+		t.Error("another tool")
+	}
+	if got := typed.Output(); got != reflect.TypeFor[map[string]int]() || untyped.Output() != nil {
+		t.Errorf("results of type %v and %v", got, untyped.Output())
 	}
 }

@@ -53,6 +53,9 @@ func (r *Run) Notes() json.RawMessage { return bytes.Clone(r.recorded().Notes) }
 func (r *Run) Context(ctx context.Context) (_ context.Context, cancel context.CancelFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(r.right, func() { end(context.Cause(r.right)) })
+	if r.right.Err() != nil { // not some time later
+		end(context.Cause(r.right))
+	}
 	return ctx, func() {
 		stop()
 		end(nil)

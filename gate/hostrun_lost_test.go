@@ -33,7 +33,6 @@ func TestLostRun(t *testing.T) {
 		wantCode(t, "the cause", context.Cause(ctx), gate.ErrBusy)
 		late, cancel := run.Context(t.Context())
 		defer cancel()
-		synctest.Wait()
 		wantCode(t, "the cause, asked later", context.Cause(late), gate.ErrBusy)
 
 		other := face(t, open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}}))
@@ -73,6 +72,27 @@ func TestRunTakenOver(t *testing.T) {
 	wantCode(t, "the cause", context.Cause(ctx), gate.ErrBusy)
 	mustFail(t, f, inRun(run, "api"), gate.ErrBusy)
 	again.Release(t.Context())
+}
+
+// W10: who is told that the right to a call was lost (H8) finds the run lost at once.
+func TestRunLostWithItsCall(t *testing.T) {
+	store := &faulty{Store: memstore.New()}
+	tool := gate.NewTool("deploy", func(context.Context, struct {
+		Service string `json:"service"`
+	}) (string, error) {
+		store.crash()
+		return "done", nil
+	}, nil)
+	g, err := gate.Open(t.Context(), store, &gate.Options{Keys: [][]byte{testKey}, Tools: []*gate.Tool{tool}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := face(t, g)
+	run := mustBegin(t, f)
+	mustFail(t, f, inRun(run, "api"), gate.ErrOutcomeUnknown)
+	ctx, cancel := run.Context(t.Context())
+	defer cancel()
+	wantCode(t, "the cause", context.Cause(ctx), gate.ErrBusy)
 }
 
 // R32: the contexts of a run end where Close waits no longer, and with the run.

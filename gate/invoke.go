@@ -172,11 +172,11 @@ func (r *request) perform(ctx context.Context, in *checkpoint.Interaction, m mov
 	if m.then == showPrompt {
 		var e *Error
 		if outOfBand, e = r.canShow(recorded); e != nil {
-			return Outcome{}, e
+			return Outcome{}, unended(in, e)
 		}
 	}
 	if missing := r.missing(); m.then == runHandler && missing != "" {
-		return Outcome{}, r.needsPerson(missing)
+		return Outcome{}, unended(in, r.needsPerson(missing))
 	}
 	who := Answerer{Scope: r.call.Scope, SameScope: true, Face: r.name, Interaction: in.ID, Tool: in.Tool}
 	decisions, e := r.gate.toRemember(ctx, in, m.next, who)
@@ -214,6 +214,12 @@ func (r *request) perform(ctx context.Context, in *checkpoint.Interaction, m mov
 	default:
 		return r.run(ctx, recorded, m.then == runRecovery)
 	}
+}
+
+// unended names the interaction in what refuses a request and leaves it as it was.
+func unended(in *checkpoint.Interaction, e *Error) *Error {
+	e.StillOpen = in.Status == checkpoint.Open
+	return e.on(in.ID)
 }
 
 // record is check 9: once more the shutdown and the deadline, then the one commit.

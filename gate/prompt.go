@@ -266,6 +266,13 @@ func (g *Gate) Shown(tool string, arguments json.RawMessage) (title string, show
 	return t.opts.Title, mask(canonical, t.opts.Mask), nil
 }
 
+// Masked returns arguments of a tool as a person may see them (R9): those that [ToolOptions.Mask]
+// names are replaced. All of it is where the gate does not have the tool, or where the tool masks
+// arguments and these are no JSON object.
+func (f *Face) Masked(tool string, arguments json.RawMessage) json.RawMessage {
+	return masking(arguments, f.gate.tools[tool])
+}
+
 // masking are the arguments as a person may see them. Where the tool is not known, nor is which of
 // them are to be hidden: all are.
 func masking(arguments json.RawMessage, tool *Tool) json.RawMessage {

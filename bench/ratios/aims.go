@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // An aim is a ratio of two benchmarks, or a value of one, and what it is to be at most or at least.
@@ -45,7 +46,40 @@ var aims = append([]aim{
 	sealed("mem", 1, ""), sealed("mem", 1, "cpu-ns/op"), sealed("bolt", 1, ""), sealed("bolt", 64, ""),
 	{what: "five steps and a question by a question alone, memstore", above: once + "mem/tool=steps", below: once + "mem/tool=deploy"},
 	{what: "five steps and a question by a question alone, file", above: once + "bolt/tool=steps", below: once + "bolt/tool=deploy"},
-}, slices.Concat(postgres(), postgresGrowth(), growth())...)
+}, slices.Concat(agents(), postgres(), postgresGrowth(), growth())...)
+
+// agents are an agent of eino's under the gate by the same one alone.
+func agents() (all []aim) {
+	add := func(a aim, what string, args ...any) {
+		a.what = fmt.Sprintf(what, args...)
+		all = append(all, a)
+	}
+	for _, n := range []int{2, 50, 200} {
+		at := fmt.Sprintf("Agent/messages=%d/store=", n)
+		add(aim{above: at + "mem", below: at + "eino", most: 1.1}, "agent, %d messages, memstore: time by eino alone", n)
+		add(aim{above: at + "mem", below: at + "eino", unit: "cpu-ns/op"}, "agent, %d messages, memstore: processor time by eino alone", n)
+		add(aim{above: at + "bolt", below: at + "eino"}, "agent, %d messages, file: time by eino alone in memory", n)
+		add(aim{above: at + "mem", below: at + "eino", unit: stored}, "agent, %d messages: bytes stored by eino's", n)
+	}
+	for _, n := range []int{1, 4, 16} {
+		at := fmt.Sprintf("AgentQuestions/open=%d/store=", n)
+		add(aim{above: at + "mem", unit: stored}, "%d open questions: bytes stored for each", n)
+		add(aim{above: at + "eino", unit: stored}, "%d open questions: bytes stored for each, eino alone", n)
+	}
+	for depth := range 7 {
+		at := fmt.Sprintf("AgentDepth/depth=%d/store=", depth)
+		add(aim{above: at + "mem", unit: stored}, "depth %d: bytes stored", depth)
+		add(aim{above: at + "eino", unit: stored}, "depth %d: bytes stored, eino alone", depth)
+		add(aim{above: at + "mem", below: at + "eino", unit: "cpu-ns/op"}, "depth %d: processor time by eino alone", depth)
+		if top := "AgentDepth/depth=0/store=mem"; depth > 0 {
+			add(aim{above: at + "mem", below: top, unit: "cpu-ns/op"}, "depth %d: processor time by that of depth 0", depth)
+		}
+	}
+	return all
+}
+
+// stored is the unit of what a run takes in its store while it waits.
+const stored = "stored-B/question"
 
 // postgres are the rates on PostgreSQL by those of bare statements on the same server.
 func postgres() (all []aim) {
@@ -53,8 +87,8 @@ func postgres() (all []aim) {
 		for _, floor := range []string{"bare", "pipelined", "grouped"} {
 			a := aim{
 				what:  fmt.Sprintf("PostgreSQL, %d callers: rate by %s insert and update", callers, floor),
-				above: fmt.Sprintf("Postgres/store=%s/callers=%d", floor, callers),
-				below: fmt.Sprintf("Postgres/store=postgres/callers=%d", callers),
+				above: fmt.Sprintf("Stores/store=%s/callers=%d", floor, callers),
+				below: fmt.Sprintf("Stores/store=postgres/callers=%d", callers),
 			}
 			if callers == 64 && floor == "pipelined" {
 				a.least = 0.8
@@ -145,7 +179,7 @@ func (a aim) of(all runs) (values []float64) {
 			var both bool
 			below, both = grown(a.below, run)
 			ok = ok && both
-		case a.first == "" && unit != "allocs/op":
+		case a.first == "" && strings.HasSuffix(unit, "ns/op"):
 			below = 1000 // µs
 		}
 		if !ok {

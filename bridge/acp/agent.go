@@ -42,7 +42,8 @@ func (s *served) Cancel(ctx context.Context, p acp.CancelNotification) error {
 	return nil
 }
 
-// CloseSession comes when the session's turns, which were cancelled when it was read, have ended.
+// CloseSession comes behind the responses of the session's turns, which were cancelled when it was
+// read.
 func (s *served) CloseSession(ctx context.Context, p acp.CloseSessionRequest) (acp.CloseSessionResponse, error) {
 	s.bridge.await(ctx, p.SessionId)
 	if a, ok := s.agent.(interface {

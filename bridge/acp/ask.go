@@ -132,11 +132,15 @@ func (a *asking) unknown(ctx context.Context, w wireQuestion, q gate.Question, r
 	return false
 }
 
-// again reports whether the question is asked once more.
+// again reports whether the question is asked once more; "" is all of the prompt's.
 func (a *asking) again(question, reason string) bool {
 	a.invalid++
-	delete(a.answers, question)
-	a.reasons[question] = canon.Clip(reason, elicit.MaxReason)
+	for _, q := range a.prompt.Questions {
+		if question == "" || q.ID == question {
+			delete(a.answers, q.ID)
+			a.reasons[q.ID] = canon.Clip(reason, elicit.MaxReason)
+		}
+	}
 	return a.invalid < maxInvalid
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 
 	"github.com/coder/acp-go-sdk"
 
@@ -120,7 +119,11 @@ func (t *Turn) invoke(over, recording context.Context, request gate.Call) (gate.
 	return t.bridge.face.Wait(waiting, request)
 }
 
-// refuses reports whether another answer to the same question can be a good one.
+// refuses reports whether another answer to the same question can be a good one. Of answers that
+// are too large it is found out first, before it is known whether the question is open.
 func refuses(e *gate.Error) bool {
-	return e != nil && e.StillOpen && slices.Contains([]gate.Code{gate.ErrInvalidAnswer, gate.ErrUnauthorized, gate.ErrTooLarge}, e.Code)
+	if e == nil {
+		return false
+	}
+	return e.Code == gate.ErrTooLarge || e.StillOpen && (e.Code == gate.ErrInvalidAnswer || e.Code == gate.ErrUnauthorized)
 }

@@ -127,6 +127,43 @@ func TestAlways(t *testing.T) {
 	effects.want(t, 2)
 }
 
+// R19: where only remembering is refused, the person is asked again, and may allow it for this
+// once.
+func TestNotRemembered(t *testing.T) {
+	var effects counter
+	g := openGate(t, memstore.New(), gate.Options{
+		Tools:             []*gate.Tool{deploy(&effects, &gate.ToolOptions{Remember: &gate.RememberOptions{}})},
+		AuthorizeRemember: func(context.Context, gate.Remembering) error { return errors.New("nothing lasts") },
+	})
+	e := connect(t, g, nil, caller(nil), plain)
+	id := e.prompt(`deploy {"service":"api"}`)
+	e.answer(e.asked(permission), selected("allow_always"))
+	q := e.askedAt(permission)
+	if !strings.Contains(q.Text, "Not accepted: ") || strings.Contains(q.Text, "nothing lasts") {
+		t.Errorf("asked again: %s", q.Text)
+	}
+	e.answer(q, selected("allow_once"))
+	e.ends(id, "end_turn")
+	effects.want(t, 1)
+}
+
+// R34: an answer that is too large is asked again.
+func TestTooLarge(t *testing.T) {
+	var result string
+	g := openGate(t, memstore.New(), gate.Options{
+		Tools:  []*gate.Tool{form(`{"type":"object","properties":{"why":{"type":"string"}},"required":["why"]}`)},
+		Limits: gate.Limits{Answer: 200},
+	})
+	e := connect(t, g, nil, caller(func(r string, _ error) { result = r }), both)
+	id := e.prompt("form")
+	e.answer(e.asked(elicit), `{"action":"accept","content":{"why":"`+strings.Repeat("so ", 100)+`"}}`)
+	e.answer(e.askedAt(elicit), `{"action":"accept","content":{"why":"so"}}`)
+	e.ends(id, "end_turn")
+	if result != `{"why":"so"}` {
+		t.Errorf("result %s", result)
+	}
+}
+
 // One option for each kind, under the kind's name, whatever ids the tool gave them; two of one kind
 // cannot be told apart by clients and are not asked.
 func TestOptionsOfATool(t *testing.T) {

@@ -281,7 +281,11 @@ func TestAcpxClientsRestart(t *testing.T) {
 		{"--approve-all", "--ttl", "1", "--format", "json", "prompt", "-s", "n", "deploy"},
 		{"--deny-all", "--ttl", "1", "--format", "json", "prompt", "-s", "n", "deploy"},
 	} {
-		out, _ := acpx(t, state, nil, args...).Output() // it fails where its person said no
+		var out []byte
+		waitFor(t, func() bool { // until acpx, too, has noticed that the process before is gone
+			out, _ = acpx(t, state, nil, args...).Output() // it fails where its person said no
+			return !strings.Contains(string(out), "QUEUE_OWNER_CLOSED")
+		})
 		want := map[string]string{"--approve-all": "deployed api", "--deny-all": "rejected: "}[args[0]]
 		if args[3] != "sessions" && !strings.Contains(string(out), want) {
 			t.Errorf("%v: have not %q in\n%s", args, want, out)

@@ -3,6 +3,8 @@ package acpbridge
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/coder/acp-go-sdk"
 
@@ -70,19 +72,17 @@ func (b *Bridge) givenUp() {
 	}
 }
 
-// await waits for the turns of a session that were cancelled.
+// await waits for the responses of a session's turns that were cancelled.
 func (b *Bridge) await(ctx context.Context, id acp.SessionId) {
 	b.mu.Lock()
-	var turns []*Turn
-	for _, t := range b.turns {
-		if t.sessionID == id && t.ctx.Err() != nil {
-			turns = append(turns, t)
-		}
-	}
+	turns := slices.AppendSeq(slices.Clone(b.owed), maps.Values(b.turns))
 	b.mu.Unlock()
 	for _, t := range turns {
+		if t.sessionID != id || t.ctx.Err() == nil {
+			continue
+		}
 		select {
-		case <-t.done:
+		case <-t.told:
 		case <-ctx.Done():
 			return
 		}

@@ -27,6 +27,7 @@ type Turn struct {
 	ctx    context.Context // ends with the turn, or before it
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when nothing of it goes on
+	told   chan struct{} // closed when its response was sent, or will not be
 
 	work sync.WaitGroup
 	mu   sync.Mutex // guards what follows
@@ -117,7 +118,9 @@ func (b *Bridge) read(key string, id acp.SessionId, request json.RawMessage) {
 // turn makes a turn. b.mu is held.
 func (b *Bridge) turn(key string, id acp.SessionId) *Turn {
 	b.count++
-	t := &Turn{bridge: b, sessionID: id, session: b.session(id), number: b.count, key: key, done: make(chan struct{})}
+	t := &Turn{
+		bridge: b, sessionID: id, session: b.session(id), number: b.count, key: key, done: make(chan struct{}), told: make(chan struct{}),
+	}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	b.turns[key] = t
 	if b.closed {
@@ -142,6 +145,7 @@ func (b *Bridge) take(p *acp.PromptRequest) (*Turn, error) {
 	if b.closed { // Close may not wait any more
 		delete(b.turns, key)
 		close(t.done)
+		close(t.told)
 		return nil, unavailable(errClosing)
 	}
 	b.alive.Add(1)
@@ -184,10 +188,16 @@ func (t *Turn) finish() {
 	b.forget(t.session, t.sessionID)
 	close(t.done)
 	if t.between || b.gone {
-		b.alive.Done()
+		t.wasTold()
 		return
 	}
 	b.owed = append(b.owed, t)
+}
+
+// wasTold is called once, when the response was sent or will not be.
+func (t *Turn) wasTold() {
+	close(t.told)
+	t.bridge.alive.Done()
 }
 
 // sent notes the response of a turn that is over; until then the bridge is not closed. Without a
@@ -200,7 +210,7 @@ func (b *Bridge) sent(text []byte) {
 	b.owed = slices.DeleteFunc(b.owed, func(t *Turn) bool {
 		paid := b.gone || response && bytes.HasPrefix(rest, []byte(t.id+",")) && !bytes.HasPrefix(rest, []byte(t.id+`,"method"`))
 		if paid {
-			b.alive.Done()
+			t.wasTold()
 		}
 		return paid
 	})

@@ -216,6 +216,27 @@ func TestAnsweredWhole(t *testing.T) {
 	wantText(t, done, `a {"why":"because"}`)
 }
 
+// R34: answers that are too large are asked again, as others that do not fit. Arguments that are end
+// the call.
+func TestTooLarge(t *testing.T) {
+	const schema = `{"type":"object","properties":{"s":{"type":"string"}}}`
+	large := `{"s":"` + strings.Repeat("x", 300<<10) + `"}`
+	for _, version := range protocols {
+		s := memSite(t, nil, form(schema))
+		p := answering("accept:"+large, `accept:{"s":"y"}`)
+		cs := connect(t, s, version, p)
+		wantText(t, call(t, cs, "form", `{}`), `{"s":"y"}`)
+		if m := p.messages(); len(m) != 2 || !strings.HasPrefix(m[1], "Not accepted: answers have ") {
+			t.Errorf("messages %.200q", m)
+		}
+		wantEnding(t, call(t, cs, "form", `{"s":"`+strings.Repeat("x", 2<<20)+`"}`), gate.ErrTooLarge)
+		p = answering("accept:"+large, "accept:"+large, "accept:"+large)
+		if version != modern { // there the client gives up
+			wantEnding(t, call(t, connect(t, s, version, p), "form", `{}`), gate.ErrTooLarge)
+		}
+	}
+}
+
 // Keys are unique over an interaction, also where the same is asked twice; a client that sends the
 // answers of earlier rounds along does no harm.
 func TestKeysAreUnique(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-go/parley/internal/canon"
+	"github.com/parley-go/parley/internal/elicit"
 	"github.com/parley-go/parley/interrupt"
 )
 
@@ -19,6 +20,7 @@ import (
 // it then outlives the run of the handler, which has to end to ask its person, and goes on in the
 // next run.
 type conversation struct {
+	room  chan struct{} // cap maxAsked: for what is asked and has no answer
 	asks  chan asked
 	ended chan reply // cap 1: how the call ended
 	err   error      // of the call, where nobody knows how it ended; before ended is closed
@@ -47,7 +49,10 @@ type conversationKey struct{}
 // begin calls the tool, and returns what the server says: that it ended, or what it asks. The id is
 // that of the step.
 func (h *ClientHandler) begin(ctx context.Context, id string, params *mcp.CallToolParams) (reply, error) {
-	c := &conversation{asks: make(chan asked), ended: make(chan reply, 1), asked: make(chan struct{}), left: make(chan struct{})}
+	c := &conversation{
+		room: make(chan struct{}, maxAsked), asks: make(chan asked), ended: make(chan reply, 1),
+		asked: make(chan struct{}), left: make(chan struct{}),
+	}
 	c.call, c.cancel = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), conversationKey{}, c))
 	c.person, c.leave = context.WithCancel(c.call)
 	if !h.talks.run(func() { c.run(h.session, params) }) {
@@ -110,7 +115,7 @@ func replyOf(session *mcp.ClientSession, result *mcp.CallToolResult, err error) 
 		if pages := pagesOf(refused); pages != nil && older(session) {
 			return reply{Asked: pages, First: true}, nil
 		}
-		return reply{Failed: "refused the call: " + canon.Clip(refused.Message, maxReason)}, nil
+		return reply{Failed: "refused the call: " + canon.Clip(refused.Message, elicit.MaxReason)}, nil
 	}
 	if err != nil {
 		return reply{}, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/parley-go/parley/internal/elicit"
 	"github.com/parley-go/parley/interrupt"
 )
 
@@ -41,7 +42,7 @@ func (h *ClientHandler) question(key string, request mcp.InputRequest) (interrup
 	}
 	for _, f := range fields {
 		switch {
-		case asksForSecret(f):
+		case elicit.AsksForSecret(f):
 			return nil, &interrupt.Failure{Text: fmt.Sprintf("%s asks for a secret, %.64q, in a form", h.name, f.Name)}
 		case f.Minimum != "" && !safe(f.Minimum), f.Maximum != "" && !safe(f.Maximum):
 			// The SDK has read it as float64 before.

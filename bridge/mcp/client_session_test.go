@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -314,6 +315,48 @@ func TestClientHandlerVisitsPages(t *testing.T) {
 		if err := p.answer(t.Context(), answer); !errors.Is(err, gate.ErrDeclined) || calls != 1 {
 			t.Errorf("after a no: %v, %d calls", err, calls)
 		}
+	}
+}
+
+// What a server asks before a person answered is bounded: the rest is cancelled at once.
+func TestClientHandlerIsFlooded(t *testing.T) {
+	const asks, room = 200, 16
+	cancels := make(chan struct{}, asks)
+	s := memSite(t, nil)
+	s.server.AddTool(&mcp.Tool{Name: "flood", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			var all sync.WaitGroup
+			var declined counter
+			for range asks {
+				all.Go(func() {
+					answer, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "?", RequestedSchema: json.RawMessage(`{"type":"object"}`)})
+					switch {
+					case err != nil:
+						t.Error(err)
+					case answer.Action == "decline":
+						declined.add()
+					default:
+						cancels <- struct{}{}
+					}
+				})
+			}
+			all.Wait()
+			declined.want(t, room)
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil
+		})
+	tool := plain("using", handler(t, s, legacy, nil), &mcp.CallToolParams{Name: "flood"})
+	p := newPlay(openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}, MaxPrompts: room}), "using")
+	p.through(t)
+	for range asks - room {
+		<-cancels
+	}
+	for range room {
+		if err := p.answer(t.Context(), `{"action":"decline"}`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if string(p.outcome.Result) != `"done"` {
+		t.Errorf("result %s", p.outcome.Result)
 	}
 }
 

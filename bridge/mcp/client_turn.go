@@ -80,8 +80,17 @@ func (t *turns) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
+// maxAsked bounds what a server may ask in a call before the first of it is answered.
+const maxAsked = 16
+
 // ask waits for the answer of a person: until there will be none.
 func (c *conversation) ask(ctx context.Context, params *mcp.ElicitParams) *mcp.ElicitResult {
+	select {
+	case c.room <- struct{}{}:
+		defer func() { <-c.room }()
+	default:
+		return cancelled()
+	}
 	answer := make(chan *mcp.ElicitResult, 1)
 	select {
 	case c.asks <- asked{params, answer}:

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/elicit"
 )
 
 // A keeper takes an answer as the client sent it. [mcp.ServerSession.Elicit] goes on to put the
@@ -19,7 +20,7 @@ type keeper struct {
 	result *mcp.ElicitResult // nil: there is no answer
 	err    error
 	bridge *Bridge
-	one    elicited
+	one    elicit.Answer
 }
 
 type keeperKey struct{}
@@ -45,7 +46,7 @@ func (k *keeper) keep(answer *mcp.ElicitResult) {
 	case n.ambiguous:
 		k.err = errors.New("it cannot be read")
 	case n.seen:
-		k.one, k.err = readElicited(json.RawMessage(n.text))
+		k.one, k.err = readAnswer(json.RawMessage(n.text))
 	default:
 		k.one, k.err = decoded(answer)
 	}
@@ -53,7 +54,7 @@ func (k *keeper) keep(answer *mcp.ElicitResult) {
 
 // elicit asks the client and returns what it sent. It waits until the prompt's deadline, the end of
 // the request's token, or the bridge's.
-func (c *call) elicit(ctx context.Context, p *gate.Prompt, params *mcp.ElicitParams) (elicited, error) {
+func (c *call) elicit(ctx context.Context, p *gate.Prompt, params *mcp.ElicitParams) (elicit.Answer, error) {
 	k := &keeper{bridge: c.Bridge}
 	ctx, cancel := c.until(context.WithValue(ctx, keeperKey{}, k), p)
 	defer cancel()
@@ -61,15 +62,15 @@ func (c *call) elicit(ctx context.Context, p *gate.Prompt, params *mcp.ElicitPar
 	_, err := c.req.Session.Elicit(ctx, params)
 	switch {
 	case k.result != nil && k.err != nil:
-		return elicited{}, malformed(k.err.Error())
+		return elicit.Answer{}, malformed(k.err.Error())
 	case k.result != nil:
 		return k.one, nil
 	case c.closing.Err() != nil:
-		return elicited{}, shuttingDown()
+		return elicit.Answer{}, shuttingDown()
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return elicited{}, c.overdue(p)
+		return elicit.Answer{}, c.overdue(p)
 	case ctx.Err() != nil:
-		return elicited{}, ctx.Err()
+		return elicit.Answer{}, ctx.Err()
 	}
 	// A client that says it can ask and cannot, that failed, or whose answer the SDK cannot decode.
 	// What it or the SDK says of that can hold what the person typed, so that only the number of an
@@ -80,7 +81,7 @@ func (c *call) elicit(ctx context.Context, p *gate.Prompt, params *mcp.ElicitPar
 		number = refused.Code
 	}
 	c.opts.Logger.WarnContext(ctx, "a client did not answer a question", "tool", c.tool.name, "number", number)
-	return elicited{}, &gate.Error{
+	return elicit.Answer{}, &gate.Error{
 		Code: gate.ErrConfirmationRequired, Message: "the client did not bring an answer from anybody", Interaction: p.Interaction,
 	}
 }

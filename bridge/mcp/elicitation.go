@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/elicit"
 	"github.com/parley-go/parley/interrupt"
 )
 
@@ -30,10 +31,10 @@ func elicitation(w wire, p *gate.Prompt, q gate.Question, reason string) (*mcp.E
 	switch asked := asked.(type) {
 	case *interrupt.ToolPermissionInterrupt:
 		params.Message = permissionMessage(p, asked)
-		params.RequestedSchema = oneChoice(w, fieldDecision, "Decision", permissionOptions(asked, q.Remember))
+		params.RequestedSchema = oneChoice(w, elicit.FieldDecision, "Decision", permissionOptions(asked, q.Remember))
 	case *interrupt.UserSelectionInterrupt:
 		params.Message = selectionMessage(p, asked)
-		params.RequestedSchema = oneChoice(w, fieldChoice, "Choice", selectionOptions(asked))
+		params.RequestedSchema = oneChoice(w, elicit.FieldChoice, "Choice", selectionOptions(asked))
 	case *interrupt.FormInterrupt:
 		params.Message = asked.Message
 		if params.RequestedSchema, err = formSchema(w, asked); err != nil {
@@ -95,38 +96,11 @@ func permissionOptions(asked *interrupt.ToolPermissionInterrupt, remember *check
 	for _, o := range asked.Options {
 		title := o.Name
 		if remember != nil && (o.Kind == interrupt.PermissionAllowAlways || o.Kind == interrupt.PermissionRejectAlways) {
-			title += " (" + remembered(remember) + ")"
+			title += " (" + elicit.Remembered(remember) + ")"
 		}
 		options = append(options, interrupt.FieldOption{Value: o.OptionID, Title: title})
 	}
 	return options
-}
-
-// remembered says what an "always" is for, and how long (R19).
-func remembered(r *checkpoint.Remember) string {
-	what := "with exactly these arguments"
-	switch {
-	case r.AnyArguments:
-		what = "with any arguments"
-	case len(r.Arguments) > 0:
-		what = "with the same " + strings.Join(r.Arguments, ", ")
-	}
-	return what + ", for " + duration(r.Seconds)
-}
-
-// duration says seconds in the largest unit that needs no fraction.
-func duration(seconds int64) string {
-	n, unit := seconds, "second"
-	switch {
-	case seconds%3600 == 0:
-		n, unit = seconds/3600, "hour"
-	case seconds%60 == 0:
-		n, unit = seconds/60, "minute"
-	}
-	if n != 1 {
-		unit += "s"
-	}
-	return fmt.Sprintf("%d %s", n, unit)
 }
 
 // selectionOptions are offered by their index, since two selections can have one title for

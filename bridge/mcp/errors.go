@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-go/parley/gate"
 	"github.com/parley-go/parley/internal/canon"
+	"github.com/parley-go/parley/internal/elicit"
 )
 
 // The numbers of protocol errors (R36). They are of the range that JSON-RPC leaves to
@@ -96,7 +97,7 @@ func (c *call) unauthorized(ctx context.Context, cause error) error {
 // malformed refuses answers that cannot be read, or can be read in two ways. Nothing of them is in
 // the error.
 func malformed(reason string) error {
-	message := "invalid inputResponses: " + canon.Clip(reason, maxReason)
+	message := "invalid inputResponses: " + canon.Clip(reason, elicit.MaxReason)
 	return protocolError(jsonrpc.CodeInvalidParams, message, ErrorData{Code: gate.ErrInvalidAnswer})
 }
 

@@ -9,12 +9,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/elicit"
 )
 
 // envelope is what a message has around a result or the params of an elicitation, at most: the
 // members of JSON-RPC, the content, resultType and server info that the SDK adds, and the reason
 // with which a question is asked again.
-const envelope = 2<<10 + maxReason
+const envelope = 2<<10 + elicit.MaxReason
 
 // fits reports whether the wire can carry a prompt as it is, before it is committed (R13, R34). The
 // error is an *unfit.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/parley-go/parley/internal/canon"
 	"github.com/parley-go/parley/internal/schema"
 )
 
@@ -54,7 +55,7 @@ func withEnding(output json.RawMessage) (json.RawMessage, error) {
 	}
 	// References to definitions are from the root.
 	roots := []string{"$schema", "$defs", "definitions"}
-	root := []member{{"type", text("object")}}
+	root := []member{{"type", value("object")}}
 	for _, m := range list {
 		if slices.Contains(roots, m.name) {
 			root = append(root, m)
@@ -85,4 +86,12 @@ func localRef(raw json.RawMessage) string {
 		}
 	}
 	return ""
+}
+
+func value(v any) json.RawMessage {
+	raw, err := canon.Marshal(v)
+	if err != nil {
+		panic(err) // only for what has no JSON form, and these have one
+	}
+	return raw
 }

@@ -107,14 +107,20 @@ func TestTypeScriptClients(t *testing.T) {
 	}
 }
 
-// mcp-go, the other SDK for Go. It is a module of its own, which this test does not fetch.
-func TestGoClients(t *testing.T) {
+// mcpGo builds mcp-go, the other SDK for Go. It is a module of its own, which no test fetches.
+func mcpGo(t *testing.T) string {
+	t.Helper()
 	program := filepath.Join(t.TempDir(), "mcp-go")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
 	build.Dir, build.Env = "testdata/peers/mcp-go", append(os.Environ(), "GOPROXY=off", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		missing(t, "mcp-go cannot be built", fmt.Errorf("%w\n%s", err, out))
 	}
+	return program
+}
+
+func TestGoClients(t *testing.T) {
+	program := mcpGo(t)
 	for _, era := range []string{"modern", "legacy"} {
 		t.Run(era, func(t *testing.T) {
 			callAll(t, func(url string) *exec.Cmd {

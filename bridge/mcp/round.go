@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/elicit"
 )
 
 // round serves one request of protocol 2026-07-28: a fresh call, or one that comes again with the
@@ -28,8 +29,10 @@ func (c *call) round(ctx context.Context) (*mcp.CallToolResult, error) {
 	if reason, id, ok := again(err); ok && answered {
 		// The question is as it was, and the token good for another answer (R16): this time it is
 		// looked at only.
-		request.Answers, reasons = nil, map[string]string{id: reason}
-		outcome, err = c.face().Invoke(ctx, request)
+		request.Answers = nil
+		if outcome, err = c.face().Invoke(ctx, request); outcome.Prompt != nil {
+			reasons = reasonsFor(outcome.Prompt, id, reason)
+		}
 	}
 	if err != nil {
 		return c.fail(ctx, err)
@@ -69,11 +72,28 @@ func inputRequired(w wire, p *gate.Prompt, reasons map[string]string) (*mcp.Call
 }
 
 // again reports whether the error is an answer that does not fit a question that is still open, and
-// in which question and why.
+// in which question and why; "" is all of them. Whether the question is open is not known of
+// answers that are too large, which is found out first: there it turns out with the next request.
 func again(err error) (reason, question string, ok bool) {
 	var e *gate.Error
-	if !errors.As(err, &e) || e.Code != gate.ErrInvalidAnswer || !e.StillOpen {
+	switch {
+	case !errors.As(err, &e):
 		return "", "", false
+	case e.Code == gate.ErrInvalidAnswer && e.StillOpen:
+		return elicit.Reason(e), e.Question, true
+	case e.Code == gate.ErrTooLarge:
+		return e.Message, "", true
 	}
-	return reasonOf(e), e.Question, true
+	return "", "", false
+}
+
+// reasonsFor are the reasons by question.
+func reasonsFor(p *gate.Prompt, question, reason string) map[string]string {
+	reasons := map[string]string{}
+	for _, q := range p.Questions {
+		if question == "" || q.ID == question {
+			reasons[q.ID] = reason
+		}
+	}
+	return reasons
 }

@@ -33,8 +33,10 @@ func (c *call) converse(ctx context.Context) (*mcp.CallToolResult, error) {
 			if invalid++; invalid == maxInvalid {
 				return c.fail(ctx, err)
 			}
-			delete(request.Answers, id)
-			reasons = map[string]string{id: reason}
+			reasons = reasonsFor(asked, id, reason)
+			for question := range reasons {
+				delete(request.Answers, question)
+			}
 		} else {
 			if err != nil {
 				return c.fail(ctx, err)

@@ -3,7 +3,6 @@ package pgstore
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -184,7 +183,8 @@ func (s *Store) suppose(ctx context.Context, conn *pgxpool.Conn, batches []*chec
 func (s *Store) begin(sql *pgx.Batch) {
 	sql.Queue("BEGIN ISOLATION LEVEL READ COMMITTED")
 	if s.opts.Pooler {
-		sql.Queue(s.sql.bound, strconv.FormatInt(s.opts.Timeout.Milliseconds(), 10))
+		statement, idle := s.opts.timeouts()
+		sql.Queue(s.sql.bound, statement, idle)
 	}
 }
 

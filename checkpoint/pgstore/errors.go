@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 
 	"github.com/jackc/pgx/v5"
@@ -59,6 +60,10 @@ const (
 	cancelled       = "57014"
 	lockTimeout     = "55P03"
 	idleInTx        = "25P03"
+	noDatabase      = "3D000"
+
+	// What pgbouncer says to settings of a session, and PostgreSQL never.
+	protocolViolation = "08P01"
 )
 
 func state(err error) string {
@@ -81,6 +86,9 @@ func explain(ctx context.Context, err error) error {
 	case errors.Is(err, pgx.ErrNoRows):
 		return checkpoint.ErrNotFound
 	}
+	if state(err) == protocolViolation && strings.Contains(err.Error(), "startup parameter") {
+		err = fmt.Errorf("%w; for a pooler in transaction mode set Options.Pooler", err)
+	}
 	return &ServerError{reasonOf(err), err}
 }
 
@@ -91,7 +99,7 @@ func reasonOf(err error) Reason {
 	switch {
 	case code == readOnlyServer:
 		return Standby
-	case code == undefinedTable, code == noSchema:
+	case code == undefinedTable, code == noSchema, code == noDatabase:
 		return Unmigrated
 	case code == denied, len(code) == 5 && code[:2] == "28":
 		return Denied

@@ -1,6 +1,7 @@
 package pgstore_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -78,6 +79,10 @@ type proxy struct {
 	to   string
 	lose atomic.Int32
 	open sync.WaitGroup
+
+	stall   atomic.Bool   // what comes after the look of a commit
+	stalled chan struct{} // closed when it stalls
+	goOn    chan struct{} // closed when it may go on
 }
 
 const (
@@ -92,7 +97,7 @@ func newProxy(t *testing.T, socket string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{Listener: l, to: socket}
+	p := &proxy{Listener: l, to: socket, stalled: make(chan struct{}), goOn: make(chan struct{})}
 	p.open.Go(func() {
 		for {
 			client, err := l.Accept()
@@ -124,12 +129,17 @@ func (p *proxy) carry(client net.Conn) {
 
 // copy carries one direction, and breaks the connection off where what comes is to be lost.
 func (p *proxy) copy(to, from net.Conn, direction int32) {
-	buffer := make([]byte, 64<<10)
+	buffer, looked := make([]byte, 64<<10), false
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 && p.lose.CompareAndSwap(direction, nothing) {
 			err = io.EOF
 		} else if n > 0 {
+			if looked && p.stall.CompareAndSwap(true, false) {
+				close(p.stalled)
+				<-p.goOn
+			}
+			looked = direction == requests && bytes.Contains(buffer[:n], []byte("FOR UPDATE"))
 			_, err = to.Write(buffer[:n])
 		}
 		if err != nil {
@@ -172,4 +182,33 @@ func TestLostCommit(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A process that stalls in the middle of a commit, while all others wait for its lock, is given up by
+// the server before theirs fail. It finds out, and goes on.
+func TestStalledCommit(t *testing.T) {
+	server := pgtest.Private(t)
+	schema := migrated(t, server.URL())
+	p := newProxy(t, server.Dir()+"/.s.PGSQL.5432")
+	o := &pgstore.Options{Schema: schema, Logger: quiet, Quiet: true, Timeout: 3 * time.Second, Lapse: time.Hour}
+	readable := fmt.Sprintf("postgres://parley@%s/postgres?default_query_exec_mode=exec", p.Addr())
+	s, other := open(t, readable, o), open(t, server.URL(), o)
+	commit(t, s, puts(record(1)))
+	conflict := func() bool {
+		_, is := errors.AsType[*checkpoint.ConflictError](s.Commit(context.Background(), puts(record(1))))
+		return is
+	}
+	goOn := sync.OnceFunc(func() { close(p.goOn) })
+	t.Cleanup(goOn)
+	p.stall.Store(true)
+	done := make(chan bool, 1)
+	go func() { done <- conflict() }()
+	wait(t, "it stalls", p.stalled)
+	for n := range 3 {
+		commit(t, other, puts(record(2+n)))
+	}
+	goOn()
+	<-done // a conflict, or an unknown outcome: it had nothing to write
+	eventually(t, "it goes on", conflict)
+	commit(t, s, puts(next(record(1))))
 }

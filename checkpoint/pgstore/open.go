@@ -78,10 +78,10 @@ func (o *Options) configure(config *pgxpool.Config) {
 	}
 	// Another default would make statements fail that wait for a row.
 	config.ConnConfig.RuntimeParams["default_transaction_isolation"] = "read committed"
-	timeout := strconv.FormatInt(o.Timeout.Milliseconds(), 10)
+	statement, idle := o.timeouts()
 	for name, value := range map[string]string{
 		"application_name":  "parley",
-		"statement_timeout": timeout, "lock_timeout": timeout, "idle_in_transaction_session_timeout": timeout,
+		"statement_timeout": statement, "lock_timeout": statement, "idle_in_transaction_session_timeout": idle,
 		// A machine that vanishes in the middle of a commit holds the others up until its
 		// connection is given up.
 		"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
@@ -90,6 +90,14 @@ func (o *Options) configure(config *pgxpool.Config) {
 			config.ConnConfig.RuntimeParams[name] = value
 		}
 	}
+}
+
+// timeouts are how many milliseconds a statement may take, and how long a transaction may wait for
+// its next one: so much less that a process that stalls in the middle of a commit makes no other
+// one's fail, which wait for it.
+func (o *Options) timeouts() (statement, idle string) {
+	ms := o.Timeout.Milliseconds()
+	return strconv.FormatInt(ms, 10), strconv.FormatInt(max(ms/3, 1), 10)
 }
 
 // primary refuses connections to a standby, which sees what was committed only later. It is asked

@@ -43,6 +43,7 @@ func TestRefused(t *testing.T) {
 		"read only":    {with(t, address, "default_transaction_read_only", "on"), schema, pgstore.Standby},
 		"no schema":    {address, pgtest.Schema(), pgstore.Unmigrated},
 		"half a way":   {address, half, pgstore.Unmigrated},
+		"no database":  {with(t, address, "database", "nobody_made_it"), schema, pgstore.Unmigrated},
 		"newer":        {address, newer, pgstore.Newer},
 		"no such user": {with(t, address, "user", "nobody_there"), schema, pgstore.Denied},
 		"no server":    {"postgres://127.0.0.1:1/x", schema, pgstore.Unreachable},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -28,8 +29,13 @@ func TestContract(t *testing.T) {
 // past it.
 func TestContractThroughPooler(t *testing.T) {
 	server := pgtest.Private(t)
+	pooler := server.Pooler(t)
+	_, err := pgstore.Open(t.Context(), pooler, nil)
+	if wantReason(t, err, pgstore.Unreachable); !strings.Contains(err.Error(), "set Options.Pooler") {
+		t.Errorf("the error has no hint: %v", err)
+	}
 	fewer(t, "8")
-	contract(t, server.URL(), server.Pooler(t), &pgstore.Options{Pooler: true, ListenURL: server.URL()})
+	contract(t, server.URL(), pooler, &pgstore.Options{Pooler: true, ListenURL: server.URL()})
 }
 
 // contract tests stores that are opened at the address; url is the server's own.

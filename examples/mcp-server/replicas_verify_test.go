@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -215,5 +214,5 @@ func (x *experiment) verifyOpen(s store) {
 	if err != nil || all.Active != seen {
 		x.Errorf("the store has %d live interactions, and people see %d: %v", all.Active, seen, err)
 	}
-	x.Log(fmt.Sprintf("%d questions are open whose callers never got them", open))
+	x.Logf("%d questions are open whose callers never got them", open)
 }

@@ -56,12 +56,17 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	key, err := gate.DefaultKeyFile("release-assistant") // not beside the data: who can read both can make tokens
+	if err != nil {
+		return err
+	}
 	dir = filepath.Join(dir, "parley-release-assistant")
-	return assist(ctx, options{dir: dir, model: m, in: os.Stdin, out: os.Stdout, pace: time.Second})
+	return assist(ctx, options{dir: dir, key: key, model: m, in: os.Stdin, out: os.Stdout, pace: time.Second})
 }
 
 type options struct {
-	dir   string // of the run and the key
+	dir   string // of the run
+	key   string // the file of the secret
 	model model.ToolCallingChatModel
 	in    io.Reader
 	out   io.Writer
@@ -74,7 +79,7 @@ func assist(ctx context.Context, o options) (err error) {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return err
 	}
-	keys, err := gate.KeyFile(filepath.Join(o.dir, "key"))
+	keys, err := gate.KeyFile(o.key)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ func play(t *testing.T, m model.ToolCallingChatModel, steps []step) {
 	dir := t.TempDir()
 	for _, s := range steps {
 		var screen strings.Builder
-		if err := assist(t.Context(), options{dir: dir, model: m, in: strings.NewReader(s.typed), out: &screen}); err != nil {
+		if err := assist(t.Context(), options{dir: dir, key: filepath.Join(dir, "key"), model: m, in: strings.NewReader(s.typed), out: &screen}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(screen.String(), s.want) {
@@ -54,11 +55,11 @@ func TestInterrupted(t *testing.T) {
 		}
 		return len(p), nil
 	})
-	if err := assist(ctx, options{dir: dir, model: scripted.Func(script), in: in, out: screen}); !errors.Is(err, errInterrupted) {
+	if err := assist(ctx, options{dir: dir, key: filepath.Join(dir, "key"), model: scripted.Func(script), in: in, out: screen}); !errors.Is(err, errInterrupted) {
 		t.Fatalf("want interrupted, have %v", err)
 	}
 	var after strings.Builder
-	if err := assist(t.Context(), options{dir: dir, model: scripted.Func(script), in: strings.NewReader("y\n"), out: &after}); err != nil {
+	if err := assist(t.Context(), options{dir: dir, key: filepath.Join(dir, "key"), model: scripted.Func(script), in: strings.NewReader("y\n"), out: &after}); err != nil {
 		t.Fatal(err)
 	}
 	if text := after.String(); strings.Contains(text, "(2 open)") || !strings.Contains(text, "The release: api migrated; api deployed") {

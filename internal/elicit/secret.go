@@ -22,10 +22,10 @@ var (
 )
 
 // AsksForSecret reports whether a field asks for what MCP and ACP let no form ask for. It goes by
-// the words of the field's name and title. It is a net with holes: what it lets through is the
-// application's responsibility all the same.
+// the words of the field's name and title; there is no format for passwords. It is a net with
+// holes: what it lets through is the application's responsibility all the same.
 func AsksForSecret(f interrupt.Field) bool {
-	return f.Format == "password" || namesSecret(f.Name) || namesSecret(f.Title)
+	return namesSecret(f.Name) || namesSecret(f.Title)
 }
 
 func namesSecret(name string) bool {

@@ -1,7 +1,8 @@
 // Command mcp-go is the client of another SDK for Go, in protocol 2026-07-28 (modern) or in
-// sessions of 2025-11-25 (legacy):
+// sessions of 2025-11-25 (legacy), and a server of it over standard input and output:
 //
 //	mcp-go URL ERA CALLS
+//	mcp-go serve
 //
 // Calls, answers and results are those of person.mjs, and so is the directory that it runs in. This
 // SDK keeps no numbers and no data of protocol errors, but the words.
@@ -21,8 +22,14 @@ import (
 )
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == "serve" {
+		if err := serve(); err != nil {
+			log.Fatal(err)
+		}
+		return
+	}
 	if len(os.Args) != 4 {
-		log.Fatal("usage: mcp-go URL ERA CALLS")
+		log.Fatal("usage: mcp-go URL ERA CALLS, or mcp-go serve")
 	}
 	if err := run(context.Background(), os.Args[1], os.Args[2], os.Args[3]); err != nil {
 		log.Fatal(err)

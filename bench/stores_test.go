@@ -24,7 +24,7 @@ import (
 // waits for the answer to the one before (store=pipelined), and those of all callers in one
 // transaction while the one before is on its way (store=grouped). They have no audit trail, no sums, no
 // finish mark and no fence. The tests' server is used, or the one that PARLEY_TEST_POSTGRES names.
-func BenchmarkPostgres(b *testing.B) {
+func BenchmarkStores(b *testing.B) {
 	url := pgtest.URL(b)
 	for _, n := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("store=mem/callers=%d", n), func(b *testing.B) { interactions(b, openGate(b, memstore.New()), "deploy", n) })
