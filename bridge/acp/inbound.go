@@ -32,6 +32,7 @@ func newLines(in io.Reader) *bufio.Reader { return bufio.NewReaderSize(in, 64<<1
 func newKey() string { return rand.Text() }
 
 func (r *inbound) Read(p []byte) (int, error) {
+	<-r.bridge.connected // until then the SDK's connection is being set up, by a goroutine beside its reader
 	for len(r.rest) == 0 {
 		line, err := r.line()
 		if err != nil {
