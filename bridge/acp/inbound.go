@@ -64,7 +64,7 @@ func (r *inbound) line() ([]byte, error) {
 	}
 }
 
-// A message has the members that the SDK reads, in its types, so that what is one here is one there.
+// A message has the members that the SDK reads, in its types: what is one here is one there.
 type message struct {
 	Version string            `json:"jsonrpc"`
 	ID      *json.RawMessage  `json:"id,omitempty"` // nil where it is null
@@ -73,8 +73,8 @@ type message struct {
 	Error   *acp.RequestError `json:"error,omitempty"`
 }
 
-// line is the message as the SDK is to read it. It is hardly longer than what was read: the standard
-// library's would be, where a prompt has a page of HTML in it.
+// line is the message as the SDK is to read it. It is hardly longer than what was read: the
+// standard library's would be, where a prompt has a page of HTML in it.
 func (m message) line() []byte {
 	text, err := canon.Marshal(m)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// Waiting returns those of a session's calls that [Turn.CallTool] would go on with, in their order,
-// and those that expired meanwhile, so that their end is told, and shows them in the editor as pending. It is for session/load and session/resume, for those
-// calls whose end the agent's own record of the session does not have; make them again at the
-// beginning of the session's next turn. Nothing runs, and nobody is asked here: an answer needs a
-// turn to go on in.
+// Waiting returns those of a session's calls that [Turn.CallTool] would go on with, and those that
+// expired meanwhile, so that their end is told, in their order, and shows them in the editor as
+// pending. It is for session/load and session/resume, for those calls whose end the agent's own
+// record of the session does not have; make them again at the beginning of the session's next turn.
+// Nothing runs, and nobody is asked here: an answer needs a turn to go on in.
 func (b *Bridge) Waiting(ctx context.Context, session acp.SessionId, calls []Call) ([]Call, error) {
 	var waiting []Call
 	for _, c := range calls {
