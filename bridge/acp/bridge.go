@@ -44,17 +44,15 @@ type Bridge struct {
 	client   *acp.Implementation
 	can      capabilities
 	sessions map[acp.SessionId]*session
+	count    int              // of all turns there were
 	turns    map[string]*Turn // that were read and are not finished, by the key in their _meta
 	owed     []*Turn          // that are over, and whose responses were not sent
 	gone     bool             // no responses are sent any more
 	alive    sync.WaitGroup   // turns, up to their responses
 }
 
-// A session is what the bridge knows of one: its line of questions, and the turn that goes on.
-type session struct {
-	line    line
-	current *Turn
-}
+// A session is what the bridge knows of one that has a turn: its line of questions.
+type session struct{ line line }
 
 // New makes a bridge from the gate to a connection. The gate stays the caller's.
 func New(g *gate.Gate, opts *Options) (*Bridge, error) {

@@ -46,7 +46,15 @@ func TestCancel(t *testing.T) {
 		"session/cancel":   func(e *editor, _ string, _ message) string { e.write(cancelLine); return "" },
 		"$/cancel_request": func(e *editor, id string, _ message) string { e.write(cancelRequestLine, id); return "" },
 		"session/close":    func(e *editor, _ string, _ message) string { return e.request("session/close", `{"sessionId":"s1"}`) },
-		"the outcome":      func(e *editor, _ string, q message) string { e.answer(q, cancelledOutcome); return "" },
+		"session/cancel as a request": func(e *editor, _ string, _ message) string {
+			e.request("session/cancel", `{"sessionId":"s1"}`)
+			return ""
+		},
+		"session/close as a notification": func(e *editor, _ string, _ message) string {
+			e.write(`{"jsonrpc":"2.0","method":"session/close","params":{"sessionId":"s1"}}`)
+			return ""
+		},
+		"the outcome": func(e *editor, _ string, q message) string { e.answer(q, cancelledOutcome); return "" },
 		"an error for the outcome": func(e *editor, _ string, q message) string {
 			e.write(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32800,"message":"Request cancelled"}}`, q.ID)
 			return ""
@@ -158,6 +166,29 @@ func TestTwoPrompts(t *testing.T) {
 	e.answer(q, selected("allow_once"))
 	e.ends(first, "end_turn")
 	effects.want(t, 1)
+}
+
+// Of two prompts that come at once the first is the one that goes on.
+func TestTwoPromptsAtOnce(t *testing.T) {
+	var effects counter
+	e := connect(t, memGate(t, deploy(&effects, nil)), nil, callsAnew(), plain)
+	for i := range 100 {
+		first, one := e.line("session/prompt", promptOf(fmt.Sprintf(`deploy {"service":"%d"}`, i)))
+		second, two := e.line("session/prompt", promptOf(`deploy {"service":"second"}`))
+		e.write("%s\n%s", first, second)
+		m, before := e.response(two)
+		if m.Error == nil || m.Error.Code != -32600 {
+			t.Fatalf("the second prompt: %s", m.Text)
+		}
+		i := slices.IndexFunc(before, func(m message) bool { return m.Method == permission })
+		if i < 0 {
+			before = []message{e.asked(permission)}
+			i = 0
+		}
+		e.answer(before[i], selected("allow_once"))
+		e.ends(one, "end_turn")
+	}
+	effects.want(t, 100)
 }
 
 func TestPromptBehindCancel(t *testing.T) {

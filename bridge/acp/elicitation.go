@@ -9,7 +9,6 @@ import (
 	"github.com/coder/acp-go-sdk"
 
 	"github.com/parley-go/parley/gate"
-	"github.com/parley-go/parley/internal/canon"
 	"github.com/parley-go/parley/internal/elicit"
 	"github.com/parley-go/parley/interrupt"
 )
@@ -38,7 +37,7 @@ func (s subject) create(q gate.Question, e elicitation, reason string) wireQuest
 	if reason != "" {
 		e.Message = notAccepted(reason) + "\n\n" + e.Message
 	}
-	params, err := canon.Marshal(e)
+	params, err := json.Marshal(e) // as the SDK writes it, for its size
 	if err != nil {
 		panic(err) // it holds words, numbers and a schema that was written here
 	}

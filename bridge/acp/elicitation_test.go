@@ -148,6 +148,8 @@ func TestCannotAsk(t *testing.T) {
 		{"a form for a secret", form(`{"type":"object","properties":{"apiKey":{"type":"string"}}}`), both, acpbridge.Options{}},
 		{"an integer beyond 64 bits", form(`{"type":"object","properties":{"n":{"type":"integer","maximum":9223372036854775808}}}`), both, acpbridge.Options{}},
 		{"a question that is too large", form(ticketSchema), both, acpbridge.Options{MaxWire: 2000}},
+		{"a question that is too large as the SDK writes it", form(`{"type":"object","properties":{"n":{"type":"string","description":"` +
+			strings.Repeat("<", 2000) + `"}}}`), both, acpbridge.Options{MaxWire: 8000}},
 		{"a form of several fields, as a permission", form(ticketSchema), plain, acpbridge.Options{Fallback: acpbridge.Fallbacks{Form: true}}},
 		{"a form with one optional field, as a permission", form(`{"type":"object","properties":{"sure":{"type":"boolean"}}}`), plain,
 			acpbridge.Options{Fallback: acpbridge.Fallbacks{Form: true}}},

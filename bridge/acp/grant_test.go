@@ -8,7 +8,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/coder/acp-go-sdk"
 
@@ -205,6 +207,32 @@ func TestWaiting(t *testing.T) {
 	if got := statuses("call-deploy", before); len(before) != 1 || !slices.Equal(got, []string{"pending"}) {
 		t.Errorf("shown: %v", before)
 	}
+}
+
+// R30: a call whose question expired while no client was there is returned, so that its end is told.
+func TestWaitingExpired(t *testing.T) {
+	var effects counter
+	var now atomic.Int64
+	now.Store(time.Now().UnixNano())
+	clock := func() time.Time { return time.Unix(0, now.Load()) }
+	g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Now: clock})
+	e := connect(t, g, &acpbridge.Options{Now: clock}, caller(nil), plain)
+	e.prompt(`deploy {"service":"api"}`)
+	e.asked(permission)
+	e.out.Close()
+	e.gone()
+	now.Add(int64(time.Hour))
+	e = connect(t, g, &acpbridge.Options{Now: clock}, caller(nil), plain)
+	call := acpbridge.Call{ID: "call-deploy", Tool: "deploy", Arguments: json.RawMessage(`{"service":"api"}`)}
+	waiting, err := e.bridge.Waiting(t.Context(), "s1", []acpbridge.Call{call})
+	if err != nil || len(waiting) != 1 {
+		t.Fatalf("waiting: %v, %v", waiting, err)
+	}
+	got := e.ends(e.prompt(`deploy {"service":"api"}`), "end_turn")
+	if s := statuses("call-deploy", got); !slices.Equal(s, []string{"pending", "pending", "failed"}) {
+		t.Errorf("told: %v", s)
+	}
+	effects.want(t, 0)
 }
 
 // A loader is an agent whose sessions can be loaded.

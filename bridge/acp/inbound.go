@@ -32,6 +32,7 @@ func newLines(in io.Reader) *bufio.Reader { return bufio.NewReaderSize(in, 64<<1
 func newKey() string { return rand.Text() }
 
 func (r *inbound) Read(p []byte) (int, error) {
+	<-r.bridge.connected // until then the SDK's connection is being set up, by a goroutine beside its reader
 	for len(r.rest) == 0 {
 		line, err := r.line()
 		if err != nil {
@@ -63,35 +64,51 @@ func (r *inbound) line() ([]byte, error) {
 	}
 }
 
-// A message is as much of a line as matters here.
+// A message has the members that the SDK reads, in its types: what is one here is one there.
 type message struct {
-	ID     *json.RawMessage `json:"id"` // nil where it is null, as the SDK has it
-	Method string           `json:"method"`
-	Params json.RawMessage  `json:"params"`
+	Version string            `json:"jsonrpc"`
+	ID      *json.RawMessage  `json:"id,omitempty"` // nil where it is null
+	Method  string            `json:"method"`
+	Params  json.RawMessage   `json:"params,omitempty"`
+	Error   *acp.RequestError `json:"error,omitempty"`
 }
 
-// noticed acts on a line, and returns it as the SDK is to read it.
+// line is the message as the SDK is to read it. It is hardly longer than what was read: the
+// standard library's would be, where a prompt has a page of HTML in it.
+func (m message) line() []byte {
+	text, err := canon.Marshal(m)
+	if err != nil {
+		panic(err) // it was read as JSON
+	}
+	return append(text, '\n')
+}
+
+// noticed acts on a line, and returns it as the SDK is to read it. A cancel counts in whatever form
+// it comes: the SDK takes one that is a request, too.
 func (b *Bridge) noticed(line []byte) []byte {
 	var m message
-	if json.Unmarshal(line, &m) != nil {
-		return line
+	if err := json.Unmarshal(line, &m); err != nil || m.Method == "" && m.ID == nil {
+		if len(bytes.TrimSpace(line)) > 0 {
+			b.opts.Logger.Warn("the client sent a line that is no message", "bytes", len(line))
+		}
+		return []byte("\n") // the SDK would write it to the log, with what a person may have typed
 	}
 	switch {
 	case m.Method == acp.AgentMethodSessionPrompt && m.ID != nil:
 		return b.prompted(line, m)
-	case m.Method == acp.AgentMethodSessionCancel && m.ID == nil:
+	case m.Method == acp.AgentMethodSessionCancel:
 		var p acp.CancelNotification
 		if json.Unmarshal(m.Params, &p) == nil {
 			b.cancelSession(p.SessionId, errSessionCancel)
 		}
-	case m.Method == acp.AgentMethodSessionClose && m.ID != nil:
+	case m.Method == acp.AgentMethodSessionClose:
 		// "Treat it as if session/cancel was called":
 		// https://agentclientprotocol.com/protocol/session-setup#closing-active-sessions
 		var p acp.CloseSessionRequest
 		if json.Unmarshal(m.Params, &p) == nil {
 			b.cancelSession(p.SessionId, errSessionClose)
 		}
-	case m.Method == "$/cancel_request" && m.ID == nil:
+	case m.Method == "$/cancel_request":
 		var p struct {
 			RequestID json.RawMessage `json:"requestId"`
 		}
@@ -99,27 +116,15 @@ func (b *Bridge) noticed(line []byte) []byte {
 			b.cancelRequest(requestID(p.RequestID))
 		}
 	case m.Method != "" && !b.whole && !strings.HasPrefix(m.Method, "_") && !slices.Contains(methods, m.Method):
-		return unserved(line)
+		m.Method = unservedMethod
+		return m.line()
 	}
 	return line
 }
 
+// unservedMethod is that of an extension that no agent has. It takes the place of a method that the
+// agent may not have: the SDK calls what it knows without looking whether it is there.
 const unservedMethod = "_parley/unserved"
-
-// unserved makes an extension method of one that the agent may not have, which it does not have for
-// certain: the SDK calls what it knows without looking whether it is there.
-func unserved(line []byte) []byte {
-	var whole map[string]json.RawMessage
-	if json.Unmarshal(line, &whole) != nil {
-		return line
-	}
-	whole["method"] = json.RawMessage(`"` + unservedMethod + `"`)
-	out, err := json.Marshal(whole)
-	if err != nil {
-		return line
-	}
-	return append(out, '\n')
-}
 
 // requestID is one text for every way to write the id; "" is no id.
 func requestID(raw json.RawMessage) string {
@@ -133,25 +138,21 @@ func requestID(raw json.RawMessage) string {
 // prompted begins the turn of a prompt, and has the prompt bring its key. One that the SDK will
 // refuse is no turn.
 func (b *Bridge) prompted(line []byte, m message) []byte {
-	var p acp.PromptRequest
-	if json.Unmarshal(m.Params, &p) != nil || p.Validate() != nil {
-		return line
-	}
-	var whole, params, meta map[string]json.RawMessage
-	if json.Unmarshal(line, &whole) != nil || json.Unmarshal(m.Params, &params) != nil {
+	var params, meta map[string]json.RawMessage
+	if json.Unmarshal(m.Params, &params) != nil {
 		return line
 	}
 	if json.Unmarshal(params["_meta"], &meta) != nil || meta == nil {
 		meta = map[string]json.RawMessage{}
 	}
 	key := newKey()
-	meta[b.metas], _ = json.Marshal(key) // a string, and maps of JSON: they always have a form
-	params["_meta"], _ = json.Marshal(meta)
-	whole["params"], _ = json.Marshal(params)
-	out, err := json.Marshal(whole)
-	if err != nil || bytes.ContainsRune(out, '\n') {
+	meta[b.metas], _ = canon.Marshal(key) // a string, and maps of JSON: they always have a form
+	params["_meta"], _ = canon.Marshal(meta)
+	m.Params, _ = canon.Marshal(params)
+	var p acp.PromptRequest // of what the SDK will read: of two names that it takes for one, the last counts
+	if json.Unmarshal(m.Params, &p) != nil || p.Validate() != nil {
 		return line
 	}
 	b.read(key, p.SessionId, *m.ID)
-	return append(out, '\n')
+	return m.line()
 }

@@ -40,9 +40,6 @@ type Options struct {
 	// PollInterval is how often it is looked whether a question that is in the editor was answered
 	// by another road. Default: one second.
 	PollInterval time.Duration
-	// Stall is how long the client may leave messages unread, once there is no more room for them,
-	// before the connection is given up. Default: 30 seconds.
-	Stall time.Duration
 	// Logger gets what the host should know and no caller may. Default: slog.Default().
 	Logger *slog.Logger
 	// Now is the clock. Default: time.Now.
@@ -94,7 +91,7 @@ func (o *Options) complete() (Options, error) {
 	for _, n := range []struct {
 		name  string
 		value int
-	}{{"max open", c.MaxOpen}, {"max wire", c.MaxWire}, {"poll interval", int(c.PollInterval)}, {"stall", int(c.Stall)}} {
+	}{{"max open", c.MaxOpen}, {"max wire", c.MaxWire}, {"poll interval", int(c.PollInterval)}} {
 		if n.value < 0 {
 			return c, fmt.Errorf("%s is negative", n.name)
 		}
@@ -103,7 +100,6 @@ func (o *Options) complete() (Options, error) {
 	c.MaxOpen = cmp.Or(c.MaxOpen, 1)
 	c.MaxWire = cmp.Or(c.MaxWire, 1<<20)
 	c.PollInterval = cmp.Or(c.PollInterval, time.Second)
-	c.Stall = cmp.Or(c.Stall, 30*time.Second)
 	if c.View == nil {
 		c.View = func(string, json.RawMessage) View { return View{} }
 	}

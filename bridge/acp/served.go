@@ -38,7 +38,6 @@ func (s *served) Initialize(ctx context.Context, p acp.InitializeRequest) (acp.I
 // reasons that are none (a second prompt), and does not where it should (session/close). The
 // response is that of the turn: what was cancelled ends with cancelled and in no other way.
 func (s *served) Prompt(ctx context.Context, p acp.PromptRequest) (response acp.PromptResponse, err error) {
-	<-s.bridge.connected
 	defer context.AfterFunc(ctx, s.bridge.givenUp)()
 	t, err := s.bridge.take(&p)
 	if err != nil {

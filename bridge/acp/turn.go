@@ -18,6 +18,7 @@ type Turn struct {
 	bridge    *Bridge
 	sessionID acp.SessionId
 	session   *session
+	number    int    // in the order in which the bridge's were read
 	key       string // in the _meta of its prompt
 	request   string // the id of its request, in canonical form
 	id        string // the same as the SDK writes it
@@ -116,7 +117,10 @@ func (b *Bridge) read(key string, id acp.SessionId, request json.RawMessage) {
 
 // turn makes a turn. b.mu is held.
 func (b *Bridge) turn(key string, id acp.SessionId) *Turn {
-	t := &Turn{bridge: b, sessionID: id, session: b.session(id), key: key, done: make(chan struct{}), told: make(chan struct{})}
+	b.count++
+	t := &Turn{
+		bridge: b, sessionID: id, session: b.session(id), number: b.count, key: key, done: make(chan struct{}), told: make(chan struct{}),
+	}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	b.turns[key] = t
 	if b.closed {
@@ -140,6 +144,7 @@ func (b *Bridge) take(p *acp.PromptRequest) (*Turn, error) {
 	}
 	if b.closed { // Close may not wait any more
 		delete(b.turns, key)
+		close(t.done)
 		close(t.told)
 		return nil, unavailable(errClosing)
 	}
@@ -147,24 +152,25 @@ func (b *Bridge) take(p *acp.PromptRequest) (*Turn, error) {
 	return t, nil
 }
 
-// begin makes the turn the session's. One that is being cancelled is waited for; beside another one
-// it is refused.
+// begin makes the turn the session's. It is refused beside one that was read before it; where that
+// is being cancelled it is waited for.
 func (t *Turn) begin() error {
-	b := t.bridge
 	for {
-		b.mu.Lock()
-		current := t.session.current
-		if current == nil {
-			t.session.current = t
+		var before *Turn
+		t.bridge.mu.Lock()
+		for _, other := range t.bridge.turns {
+			if other.sessionID == t.sessionID && other.number < t.number && (before == nil || before.ctx.Err() != nil) {
+				before = other
+			}
 		}
-		b.mu.Unlock()
+		t.bridge.mu.Unlock()
 		switch {
-		case current == nil:
+		case before == nil:
 			return nil
-		case current.ctx.Err() == nil:
+		case before.ctx.Err() == nil:
 			return acp.NewInvalidRequest(map[string]any{"error": "a turn of the session is going on"})
 		}
-		<-current.done
+		<-before.done
 	}
 }
 
@@ -178,9 +184,6 @@ func (t *Turn) finish() {
 	b := t.bridge
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if t.session.current == t {
-		t.session.current = nil
-	}
 	delete(b.turns, t.key)
 	b.forget(t.session, t.sessionID)
 	close(t.done)

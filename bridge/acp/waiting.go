@@ -6,14 +6,15 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 
+	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/gate"
 )
 
-// Waiting returns those of a session's calls that [Turn.CallTool] would go on with, in their order,
-// and shows them in the editor as pending. It is for session/load and session/resume, for those
-// calls whose end the agent's own record of the session does not have; make them again at the
-// beginning of the session's next turn. Nothing runs, and nobody is asked here: an answer needs a
-// turn to go on in.
+// Waiting returns those of a session's calls that [Turn.CallTool] would go on with, and those that
+// expired meanwhile, so that their end is told, in their order, and shows them in the editor as
+// pending. It is for session/load and session/resume, for those calls whose end the agent's own
+// record of the session does not have; make them again at the beginning of the session's next turn.
+// Nothing runs, and nobody is asked here: an answer needs a turn to go on in.
 func (b *Bridge) Waiting(ctx context.Context, session acp.SessionId, calls []Call) ([]Call, error) {
 	var waiting []Call
 	for _, c := range calls {
@@ -27,7 +28,7 @@ func (b *Bridge) Waiting(ctx context.Context, session acp.SessionId, calls []Cal
 			continue
 		case err != nil:
 			return nil, err
-		case !s.GoesOn:
+		case !s.GoesOn && s.Status != checkpoint.Expired: // that one waits to be told so
 			continue
 		}
 		if err := b.ShowWaiting(session, c); err != nil {
