@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/gate"
@@ -66,64 +65,4 @@ func (a *Agent) cancelOpen(ctx context.Context, s Start, id checkpoint.ID, tell 
 		}
 	}
 	return fmt.Errorf("%w: it asks again and again", ErrConversationOpen)
-}
-
-// Wait waits until a call of the run can go on, because its question was answered by another road
-// or has expired, and then resumes the run as [Agent.Resume] does. It looks at the run every
-// Options.PollInterval and holds no claim while it waits. Where ctx ends first, its error is
-// returned and nothing has happened. Answers in r are refused with [gate.ErrInvalidAnswer].
-func (a *Agent) Wait(ctx context.Context, r Resume) Events {
-	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.wait(ctx, r, tell) })
-}
-
-func (a *Agent) wait(ctx context.Context, r Resume, tell func(Event)) (*Run, error) {
-	if len(r.Answers) > 0 {
-		return nil, fmt.Errorf("wait for run %s: %w: it takes no answers", r.Run, gate.ErrInvalidAnswer)
-	}
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for run %s: %w", r.Run, ctx.Err())
-		}
-		ready, err := a.ready(ctx, r)
-		if err != nil {
-			return nil, fmt.Errorf("wait for run %s: %w", r.Run, err)
-		}
-		if ready {
-			return a.resume(ctx, r, tell)
-		}
-		timer.Reset(a.opts.PollInterval)
-	}
-}
-
-// ready reports whether a resume would do anything.
-func (a *Agent) ready(ctx context.Context, r Resume) (bool, error) {
-	s, err := a.face.InspectRun(ctx, r.Scope, r.Run)
-	if err != nil {
-		return false, err
-	}
-	if s.Going {
-		return false, nil
-	}
-	known, err := readNotes(s.Notes)
-	if err != nil || s.Status == checkpoint.RunEnded || len(known.Calls) == 0 {
-		return true, nil // the resume reports it
-	}
-	for _, e := range known.Calls {
-		id, err := checkpoint.ParseID(e.Interaction)
-		if err != nil {
-			if e.Nested {
-				continue // an agent in a tool waits for its own tools, which are calls of the run too
-			}
-			return true, nil
-		}
-		in, err := a.face.InspectID(ctx, r.Scope, id)
-		if err != nil || in.Status != checkpoint.Open {
-			return true, nil
-		}
-	}
-	return false, nil
 }

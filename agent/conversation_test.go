@@ -148,3 +148,35 @@ func TestWait(t *testing.T) {
 		w.close()
 	})
 }
+
+// R24: who waits for a run hears of an answer by another road at once, whichever of its questions
+// has it.
+func TestWaitIsWoken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var effects atomic.Int64
+		w := open(t, memstore.New(), worldOptions{
+			tools: []*gate.Tool{deploy(&effects, nil)}, model: after(deploying("a", "b")), poll: time.Hour,
+		})
+		run := w.start()
+		const when = time.Minute
+		time.AfterFunc(when, func() {
+			q := of(t, run, "b")
+			err := w.gate.Answer(context.Background(), gate.AnswerRequest{
+				Interaction: q.Interaction, Round: 1, Scope: "ann", Answers: to(q, allow).Answers,
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		begun := time.Now()
+		next, err := w.agent.Wait(t.Context(), agent.Resume{Scope: "ann", Run: run.ID, Facilities: everything}).Run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantWaiting(t, next, "a")
+		if late := time.Since(begun) - when; late > time.Second {
+			t.Errorf("it went on %v after the answer", late)
+		}
+		w.close()
+	})
+}

@@ -58,6 +58,7 @@ type worldOptions struct {
 
 	middlewares []compose.ToolMiddleware
 	build       agent.Build // instead of one chat model agent
+	poll        time.Duration
 }
 
 func open(t *testing.T, store checkpoint.Store, o worldOptions) *world {
@@ -83,7 +84,7 @@ func open(t *testing.T, store checkpoint.Store, o worldOptions) *world {
 	if build == nil {
 		build = chat("release", agent.Model(o.model), compose.ToolsNodeConfig{Tools: faces, ToolCallMiddlewares: o.middlewares})
 	}
-	w.agent, err = agent.New(t.Context(), g, build, &agent.Options{Streaming: o.streaming})
+	w.agent, err = agent.New(t.Context(), g, build, &agent.Options{Streaming: o.streaming, PollInterval: o.poll})
 	if err != nil {
 		t.Fatalf("make agent: %v", err)
 	}
