@@ -15,7 +15,7 @@ type Answer struct {
 	Interaction checkpoint.ID // the prompt's
 	// Token is the prompt's where the run's caller answers. Where it is empty, By answers: somebody
 	// else, by another road, who is authorized as an answerer (R24).
-	Token   gate.Token
+	Token   gate.Token `json:"-"` // so that it does not get into a log by accident
 	By      string
 	Answers gate.Answers
 }

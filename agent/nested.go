@@ -111,7 +111,7 @@ func requestOf(arguments string) (string, error) {
 type hidden struct{ context.Context }
 
 func (h hidden) Value(key any) any {
-	if t := reflect.TypeOf(key); t != nil && strings.HasPrefix(t.PkgPath(), "github.com/cloudwego/eino") {
+	if t := reflect.TypeOf(key); t != nil && strings.HasPrefix(t.PkgPath()+"/", "github.com/cloudwego/eino/") {
 		return nil
 	}
 	return h.Context.Value(key)

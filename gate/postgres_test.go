@@ -15,7 +15,7 @@ import (
 )
 
 // A timeless store leaves the time to the gate's clock, which a test sets.
-type timeless struct{ checkpoint.Store }
+type timeless struct{ *pgstore.Store }
 
 type timelessMember struct{ checkpoint.Member }
 

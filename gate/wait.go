@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/parley-go/parley/checkpoint"
@@ -52,6 +53,30 @@ func (f *Face) Wait(ctx context.Context, call Call) (Outcome, error) {
 		}
 		w.end()
 	}
+}
+
+// Watch returns a channel that is closed after the next commit that touches one of the interactions
+// or runs, also by another process on the same store. It is a hint: it can close without a change,
+// and with a store that is no [checkpoint.Watcher] it never does, so that who waits looks from time
+// to time as well. What changed before Watch is not told; look after it. stop gives it up, and has
+// to be called.
+func (f *Face) Watch(ids ...checkpoint.ID) (changed <-chan struct{}, stop func()) {
+	hint, done := make(chan struct{}), make(chan struct{})
+	tell := sync.OnceFunc(func() { close(hint) })
+	if watcher, ok := f.gate.store.(checkpoint.Watcher); ok {
+		for _, id := range ids {
+			one, end := watcher.Watch(id)
+			go func() {
+				defer end()
+				select {
+				case <-one:
+					tell()
+				case <-done:
+				}
+			}()
+		}
+	}
+	return hint, sync.OnceFunc(func() { close(done) })
 }
 
 // waitedFor is the round whose answer the call waits for. 0: there is none yet, so that any prompt

@@ -259,3 +259,31 @@ func TestWaitIsBrokenOff(t *testing.T) {
 		}
 	})
 }
+
+// R24: who waits for several interactions hears of the one that is answered, also by another process.
+func TestWatch(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, process func() checkpoint.Store) {
+		tool := func() []*gate.Tool {
+			return []*gate.Tool{raw("tool", func(ctx context.Context) (any, error) {
+				_, err := interrupt.Ask(ctx, choose("a", "b"))
+				return "done", err
+			}, nil)}
+		}
+		here := open(t, process(), gate.Options{Tools: tool()})
+		there := open(t, process(), gate.Options{Tools: tool()})
+		first, second := mustAsk(t, here, call("tool", `{}`)), mustAsk(t, here, call("tool", `{}`))
+		changed, stop := here.Watch(first.Interaction, second.Interaction)
+		defer stop()
+		select {
+		case <-changed:
+			t.Error("it changed before it was answered")
+		default:
+		}
+		mustAnswer(t, there, second, `{"selectionIdx":0}`)
+		select {
+		case <-changed:
+		case <-time.After(10 * time.Second):
+			t.Error("nobody tells that it was answered")
+		}
+	})
+}

@@ -33,17 +33,18 @@ import (
 )
 
 func main() {
-	state := flag.String("state", "", "directory of sessions, questions and the key (default: one in the user's cache)")
+	key := flag.String("key", "", "file of the key, which the first run makes (default: one in the user's configuration)")
+	state := flag.String("state", "", "directory of sessions and questions (default: one in the user's cache)")
 	flag.Parse()
 	// Standard output is the protocol's. What there is to say beside goes to standard error.
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
-	if err := run(context.Background(), *state); err != nil {
+	if err := run(context.Background(), *state, *key); err != nil {
 		fmt.Fprintln(os.Stderr, "acp-agent:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, state string) error {
+func run(ctx context.Context, state, key string) error {
 	root, err := os.Getwd()
 	if err != nil {
 		return err
@@ -56,16 +57,22 @@ func run(ctx context.Context, state string) error {
 		sum := sha256.Sum256([]byte(root))
 		state = filepath.Join(cache, "parley-acp-agent", hex.EncodeToString(sum[:8]))
 	}
+	if key == "" {
+		if key, err = gate.DefaultKeyFile("acp-agent"); err != nil { // not beside the data: who can read both can make tokens
+			return err
+		}
+	}
 	m, err := chooseModel(ctx, os.Getenv)
 	if err != nil {
 		return err
 	}
-	return serve(ctx, options{root: root, state: state, model: m, in: os.Stdin, out: os.Stdout})
+	return serve(ctx, options{root: root, state: state, key: key, model: m, in: os.Stdin, out: os.Stdout})
 }
 
 type options struct {
 	root  string // the directory of the work
 	state string
+	key   string // the file of the secret
 	model model.ToolCallingChatModel
 	in    io.Reader
 	out   io.Writer
@@ -78,7 +85,7 @@ func serve(ctx context.Context, o options) (err error) {
 	if err := os.MkdirAll(o.state, 0o700); err != nil {
 		return err
 	}
-	keys, err := gate.KeyFile(filepath.Join(o.state, "key"))
+	keys, err := gate.KeyFile(o.key)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func (e *editor) text() string {
 // start starts the agent and connects the editor with it. kill ends the process as it stands.
 func start(t *testing.T, root, state string, e *editor) (conn *acp.ClientSideConnection, kill func()) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-state", state)
+	cmd := exec.Command(os.Args[0], "-state", state, "-key", filepath.Join(state, "key"))
 	cmd.Dir, cmd.Stderr = root, os.Stderr
 	cmd.Env = append(os.Environ(), "ACP_AGENT_CHILD=1", "OPENAI_BASE_URL=", "OPENAI_API_KEY=", "OPENAI_MODEL=")
 	in, err := cmd.StdinPipe()
