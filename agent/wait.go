@@ -55,7 +55,7 @@ func (a *Agent) pause(ctx context.Context, r Resume, open []checkpoint.ID) (read
 	return false, nil
 }
 
-// look reports whether a resume would do anything, and if not, for which interactions the run waits.
+// look reports whether a resume would do anything, and if not, which questions of the run are open.
 func (a *Agent) look(ctx context.Context, r Resume) (open []checkpoint.ID, ready bool, err error) {
 	s, err := a.face.InspectRun(ctx, r.Scope, r.Run)
 	if err != nil || s.Going {
