@@ -66,12 +66,20 @@ func typed() *checkpoint.Interaction {
 	return in
 }
 
+// fallback is the sample with an answer to a question that was put as a fallback.
+func fallback() *checkpoint.Interaction {
+	in := sample()
+	in.Rounds[0].Answer.Fallback = true
+	return in
+}
+
 // What was written is read back as it was: state null is not no state, and no byte of a question is
 // escaped or reordered.
 func TestRecordRoundTrip(t *testing.T) {
 	for name, in := range map[string]*checkpoint.Interaction{
 		"everything":           sample(),
 		"a type of somebody's": typed(),
+		"a fallback":           fallback(),
 		"little": {
 			ID: checkpoint.ID{1}, Revision: 1, Status: checkpoint.Started, Created: time.UnixMilli(1).UTC(),
 			Updated: time.UnixMilli(1).UTC(),
@@ -95,7 +103,9 @@ func TestRecordRoundTrip(t *testing.T) {
 // A record of format version 1 stays readable for ever, with the fields that came later and without
 // them (R14). Each file was written when its fields were introduced.
 func TestKeptRecord(t *testing.T) {
-	for name, want := range map[string]*checkpoint.Interaction{"record-v1.json": sample(), "record-v1-shown.json": typed()} {
+	for name, want := range map[string]*checkpoint.Interaction{
+		"record-v1.json": sample(), "record-v1-shown.json": typed(), "record-v1-fallback.json": fallback(),
+	} {
 		path := filepath.Join("testdata", name)
 		record, err := checkpoint.Encode(want)
 		if err != nil {

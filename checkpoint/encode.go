@@ -175,6 +175,7 @@ func (a *Answer) appendTo(m *members) {
 	m.optionalText("by", a.By)
 	m.optionalText("face", a.Face)
 	m.optionalTrue("elsewhere", a.Elsewhere)
+	m.optionalTrue("fallback", a.Fallback)
 	if len(a.Remembered) > 0 {
 		m.name("remembered")
 		m.buf = append(m.buf, '[')

@@ -114,7 +114,7 @@ func (r *request) decide(ctx context.Context, in *checkpoint.Interaction, round 
 		if a.answer, err = g.verify(in, round, r.call.Answers); err != nil {
 			return move{}, err
 		}
-		a.answer.Time, a.answer.Face = now, r.name
+		a.answer.Time, a.answer.Face, a.answer.Fallback = now, r.name, resume.ToFallback(ctx)
 	}
 	if in.Status == checkpoint.Open {
 		if a.mint, err = r.remint(in); err != nil {

@@ -64,7 +64,7 @@ func (r *request) handle(ctx context.Context, in *checkpoint.Interaction, recove
 	reports := r.takeReports(run)
 	a := attempt{recovery: recovery}
 	a.err = safely(func() (err error) {
-		a.result, err = handler(resume.With(ctx, run), bytes.Clone(in.Arguments))
+		a.result, err = handler(resume.With(resume.AnswerFallback(ctx, false), run), bytes.Clone(in.Arguments))
 		if err != nil {
 			a.said = interrupt.Classify(err) // which calls methods of the handler's errors
 		}
@@ -113,6 +113,7 @@ func (r *request) resume(in *checkpoint.Interaction, recovery bool) *resume.Run 
 	run.Round = answeredRounds(in)
 	for _, round := range in.Rounds[:run.Round] {
 		run.Current, run.State = len(run.Questions), round.State
+		run.Fallback = run.Fallback || round.Answer.Fallback
 		for i, q := range round.Questions {
 			run.Questions = append(run.Questions, current(q, round.Answer.Payloads[i]))
 		}

@@ -32,6 +32,7 @@ type asking struct {
 	scope    string
 	answers  gate.Answers
 	reasons  map[string]string // why a former answer was not accepted, by question id
+	refused  map[string]bool   // what the client did not take as an elicitation, by question id
 	invalid  int               // answers that were none, in a row
 	fallback bool              // one of the answers was given to a fallback
 	pages    []gate.Question   // URLs that the person opened
@@ -89,7 +90,11 @@ func (a *asking) goesOn() bool {
 // one asks one question until there is an answer of a form that can be one.
 func (a *asking) one(ctx context.Context, q gate.Question) (json.RawMessage, error) {
 	for {
-		w, err := a.turn.bridge.question(a.subject, q, a.reasons[q.ID])
+		can := a.turn.bridge.capabilities()
+		if a.refused[q.ID] {
+			can = capabilities{}
+		}
+		w, err := a.turn.bridge.question(a.subject, q, can, a.reasons[q.ID])
 		if err != nil {
 			return nil, a.unanswered("the client cannot be asked: " + err.Error())
 		}
@@ -98,7 +103,7 @@ func (a *asking) one(ctx context.Context, q gate.Question) (json.RawMessage, err
 			switch {
 			case refused.Code == codeCancelled: // some clients say so instead of the outcome
 				return interrupt.Cancel(q.ID), nil
-			case a.unknown(ctx, w, q, refused):
+			case a.otherwise(ctx, w, q, refused):
 				continue
 			}
 			return nil, a.unanswered("the client did not bring an answer from anybody")
@@ -119,17 +124,22 @@ func (a *asking) one(ctx context.Context, q gate.Question) (json.RawMessage, err
 	}
 }
 
-// unknown reports whether the client refused what it declared: from now on it is asked otherwise,
-// or not at all. What it says of that can hold what the person typed, and stays with the host.
-func (a *asking) unknown(ctx context.Context, w wireQuestion, q gate.Question, refused *acp.RequestError) bool {
+// otherwise reports whether the client refused an elicitation, so that the question is asked in
+// another form, or not at all: that question where its params were refused, and all from now on
+// where the client does not know the method. What it says of that can hold what the person typed,
+// and stays with the host.
+func (a *asking) otherwise(ctx context.Context, w wireQuestion, q gate.Question, refused *acp.RequestError) bool {
 	log := a.turn.bridge.opts.Logger.With("tool", a.prompt.Tool, "type", q.Type, "number", refused.Code)
-	if w.method == acp.ClientMethodElicitationCreate && (refused.Code == codeNoMethod || refused.Code == codeInvalidParams) {
-		log.WarnContext(ctx, "a client refused a mode of elicitation that it declared")
-		a.turn.bridge.without(q.Type)
-		return true
+	if w.method != acp.ClientMethodElicitationCreate || refused.Code != codeNoMethod && refused.Code != codeInvalidParams {
+		log.WarnContext(ctx, "a client did not answer a question", "err", canon.Clip(refused.Message, 200))
+		return false
 	}
-	log.WarnContext(ctx, "a client did not answer a question", "err", canon.Clip(refused.Message, 200))
-	return false
+	log.WarnContext(ctx, "a client refused an elicitation of a mode that it declared")
+	a.refused[q.ID] = true
+	if refused.Code == codeNoMethod {
+		a.turn.bridge.withoutElicitation()
+	}
+	return true
 }
 
 // again reports whether the question is asked once more; "" is all of the prompt's.

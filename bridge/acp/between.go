@@ -27,6 +27,7 @@ func (b *Bridge) Between(session acp.SessionId, f func(ctx context.Context, t *T
 	go func() {
 		defer t.finish()
 		<-b.connected
+		b.givenUp()
 		if t.begin() == nil && t.ctx.Err() == nil {
 			f(context.WithValue(t.ctx, turnKey{}, t), t)
 		}

@@ -172,21 +172,33 @@ func TestCannotAsk(t *testing.T) {
 	}
 }
 
-// A client that refuses a mode that it declared is asked otherwise, where the host allows that, and
-// else not at all. The question waits.
-func TestRefusedMode(t *testing.T) {
-	for _, fallback := range []bool{true, false} {
-		var ended error
-		opts := &acpbridge.Options{Fallback: acpbridge.Fallbacks{Selection: fallback}}
-		e := connect(t, memGate(t, region()), opts, caller(func(_ string, err error) { ended = err }), both)
-		id := e.prompt("region")
-		e.write(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"Invalid params"}}`, e.asked(elicit).ID)
-		if fallback {
-			e.answer(e.asked(permission), selected("1"))
-		}
-		e.ends(id, "end_turn")
-		if fallback != (ended == nil) || !fallback && !errors.Is(ended, gate.ErrConfirmationRequired) {
-			t.Errorf("fallback %v: ended with %v", fallback, ended)
+// A client that refuses an elicitation of a mode that it declared is asked otherwise, where the host
+// allows that, and else not at all. The question waits. Params that it does not take are of that
+// question alone; a method that it does not know is of all that come after.
+func TestRefusedElicitation(t *testing.T) {
+	for _, number := range []int{-32601, -32602} {
+		for _, fallback := range []bool{true, false} {
+			var ended error
+			opts := &acpbridge.Options{Fallback: acpbridge.Fallbacks{Selection: fallback}}
+			e := connect(t, memGate(t, region(), page()), opts, caller(func(_ string, err error) { ended = err }), both)
+			id := e.prompt("region")
+			e.write(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"No"}}`, e.asked(elicit).ID, number)
+			if fallback {
+				e.answer(e.asked(permission), "{}")
+				e.answer(e.asked(permission), selected("1")) // nor is it asked the refused way again
+			}
+			e.ends(id, "end_turn")
+			if fallback != (ended == nil) || !fallback && !errors.Is(ended, gate.ErrConfirmationRequired) {
+				t.Errorf("%d, fallback %v: ended with %v", number, fallback, ended)
+			}
+			id = e.prompt("page")
+			if number == -32602 {
+				e.answer(e.asked(elicit), `{"action":"accept"}`)
+			}
+			e.ends(id, "end_turn")
+			if known := number == -32602; known != (ended == nil) || !known && !errors.Is(ended, gate.ErrConfirmationRequired) {
+				t.Errorf("%d, another question: ended with %v", number, ended)
+			}
 		}
 	}
 }

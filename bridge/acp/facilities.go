@@ -26,15 +26,11 @@ func (b *Bridge) capabilities() capabilities {
 	return b.can
 }
 
-// without takes a mode away that the client declared and does not know.
-func (b *Bridge) without(kind string) {
+// withoutElicitation takes away what the client declared and has no method for.
+func (b *Bridge) withoutElicitation() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if kind == interrupt.TypeURL {
-		b.can.url = false
-	} else {
-		b.can.form = false
-	}
+	b.can = capabilities{}
 }
 
 // Facilities are the ways in which the turn's client can be asked (R13), for a host that makes

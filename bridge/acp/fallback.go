@@ -9,16 +9,19 @@ import (
 	"github.com/coder/acp-go-sdk"
 
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/resume"
 	"github.com/parley-go/parley/interrupt"
 )
 
-type fallbackKey struct{}
-
-// AskedAsFallback reports whether an answer that the handler runs with now was given to a question
-// that the client was asked in the form of a permission, for want of a better one (see
-// [Fallbacks]): some clients answer those for their person. It is of this run's answers, not of
-// earlier rounds', and is not known to a recovery in another process.
-func AskedAsFallback(ctx context.Context) bool { return ctx.Value(fallbackKey{}) != nil }
+// AskedAsFallback reports whether an answer that the handler runs with, of whichever round, was
+// given to a question that the client was asked in the form of a permission, for want of a better
+// one (see [Fallbacks]): some clients answer those for their person. It is recorded with the answer,
+// so that a recovery and another process know it too, whichever face they go on by. It is false on a
+// context that no gate made.
+func AskedAsFallback(ctx context.Context) bool {
+	run := resume.From(ctx)
+	return run != nil && run.Fallback
+}
 
 // skip is the option that declines.
 const skip = "decline"

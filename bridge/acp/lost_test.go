@@ -1,6 +1,7 @@
 package acpbridge_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -172,6 +173,44 @@ func TestLineTooLong(t *testing.T) {
 	}
 }
 
+// A handler that runs between two messages is told that the SDK gave the connection up.
+func TestGivenUpBetween(t *testing.T) {
+	for name, text := range map[string]string{
+		"a line that is too long":      strings.Repeat("x", 12<<20),
+		"more notices than are queued": strings.Repeat(cancelOther, 4000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := make(chan struct{})
+			g := memGate(t, raw("works", func(ctx context.Context) (any, error) {
+				close(began)
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}, nil))
+			// The SDK serves one notice at a time.
+			agent := &anAgent{calls: func(string) { <-t.Context().Done() }}
+			e := connect(t, g, nil, agent, plain)
+			ended := make(chan error, 1)
+			e.bridge.Between("s1", func(ctx context.Context, turn *acpbridge.Turn) {
+				_, err := turn.CallTool(ctx, acpbridge.Call{ID: "call-works", Tool: "works"})
+				ended <- err
+			})
+			<-began
+			go io.Copy(e.out, strings.NewReader(text)) //nolint:errcheck // nobody reads it to its end
+			select {
+			case err := <-ended:
+				if err == nil {
+					t.Error("the call came to an end of its own")
+				}
+			case <-time.After(30 * time.Second):
+				t.Fatal("the handler was not told")
+			}
+			e.bridge.Between("s1", func(ctx context.Context, _ *acpbridge.Turn) { t.Error("a turn began on a connection that is gone") })
+		})
+	}
+}
+
+const cancelOther = `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"another"}}` + "\n"
+
 // A clock that only moves when it is told to.
 type clock struct {
 	mu  sync.Mutex
@@ -265,6 +304,85 @@ func TestClientStopsReading(t *testing.T) {
 	}
 	effects.want(t, 0)
 }
+
+// A client that closed its writing end, and leaves a full pipe unread, does not keep Close.
+func TestCloseUnread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, err := acpbridge.New(memGate(t), &acpbridge.Options{Authorize: asAnn})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, out := io.Pipe()
+		unread, agentOut := io.Pipe()
+		agent := &anAgent{prompt: func(_ context.Context, turn *acpbridge.Turn, _ string) error { return turn.Say("Hello") }}
+		conn, err := b.Connect(agent, agentOut, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &editor{t: t, out: out}
+		e.prompt("talk")
+		synctest.Wait() // the writer waits for the client
+		out.Close()
+		<-conn.Done()
+		began := time.Now()
+		if err := b.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		unread.Close()
+	})
+}
+
+// One that closed its writing end and reads on, however slowly, is told all that was said.
+func TestCloseReadSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, err := acpbridge.New(memGate(t), &acpbridge.Options{Authorize: asAnn})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, out := io.Pipe()
+		from, agentOut := io.Pipe()
+		agent := &anAgent{prompt: func(_ context.Context, turn *acpbridge.Turn, _ string) error {
+			for range 10 {
+				if err := turn.Say("Hello"); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+		conn, err := b.Connect(agent, agentOut, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &editor{t: t, out: out}
+		e.prompt("talk")
+		synctest.Wait()
+		out.Close()
+		<-conn.Done()
+		closed := make(chan error, 1)
+		go func() { closed <- b.Close(context.Background()) }()
+		lines := bufio.NewReaderSize(from, 16) // no further than the line
+		for range 11 {
+			time.Sleep(grace - 100*time.Millisecond)
+			select {
+			case err := <-closed:
+				t.Fatalf("closed before all was written: %v", err)
+			default:
+			}
+			if _, err := lines.ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// grace is the time that a message has on a connection that is gone.
+const grace = time.Second
 
 // Updates wait for a client that is slow to read, until the turn is cancelled.
 func TestUpdatesWait(t *testing.T) {

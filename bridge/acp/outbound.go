@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 )
 
 // An outbound is what the SDK writes to. It gives the requests of the bridge their names on the
@@ -19,6 +20,7 @@ type outbound struct {
 	mu      sync.Mutex // guards what follows
 	waiting [][]byte
 	size    int
+	written int           // counts what was written
 	err     error         // why no more is taken
 	changed chan struct{} // closed and renewed when something of it changes
 }
@@ -28,6 +30,8 @@ const (
 	// is lost.
 	room       = 1 << 20
 	maxWaiting = 64 << 20
+	// grace is how long a message may take once the connection is gone.
+	grace = time.Second
 )
 
 // extension is what the names of the bridge's requests begin with until they are written.
@@ -89,6 +93,9 @@ func isNumber(b []byte) bool {
 
 // write writes what is waiting, until the connection is gone or out fails.
 func (o *outbound) write(gone <-chan struct{}) {
+	ended := make(chan struct{})
+	defer close(ended)
+	go o.abandon(gone, ended)
 	for {
 		o.mu.Lock()
 		batch, changed, failed := o.waiting, o.changed, o.err != nil
@@ -113,10 +120,35 @@ func (o *outbound) write(gone <-chan struct{}) {
 	o.sent(nil)
 }
 
+// abandon gives up what is waiting where the connection is gone and out takes no message for a while: a
+// client that closed its end and does not read either leaves a pipe that is full, and no error.
+func (o *outbound) abandon(gone, ended <-chan struct{}) {
+	<-gone
+	tick := time.NewTicker(grace)
+	defer tick.Stop()
+	for before := -1; ; {
+		o.mu.Lock()
+		stuck := o.written == before
+		before = o.written
+		o.mu.Unlock()
+		if stuck {
+			o.wrote(0, errNotReading)
+			o.sent(nil)
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ended:
+			return
+		}
+	}
+}
+
 func (o *outbound) wrote(size int, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.size -= size
+	o.written++
 	if o.err == nil {
 		o.err = err
 	}

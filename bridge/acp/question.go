@@ -37,14 +37,14 @@ type subject struct {
 	prompt  *gate.Prompt
 }
 
-// question is how the client is asked. reason says why a former answer was not accepted; empty:
-// there was none. The error is an *unfit.
-func (b *Bridge) question(s subject, q gate.Question, reason string) (wireQuestion, error) {
+// question is how a client is asked that can do that. reason says why a former answer was not
+// accepted; empty: there was none. The error is an *unfit.
+func (b *Bridge) question(s subject, q gate.Question, can capabilities, reason string) (wireQuestion, error) {
 	asked, err := q.Interrupt()
 	if err != nil {
 		return wireQuestion{}, &unfit{"the question cannot be read back"}
 	}
-	can, may := b.capabilities(), b.opts.Fallback
+	may := b.opts.Fallback
 	switch asked := asked.(type) {
 	case *interrupt.ToolPermissionInterrupt:
 		return s.permission(q, asked, reason)
@@ -118,7 +118,7 @@ func (b *Bridge) Fits(p *gate.Prompt) error {
 		view: b.view(p.Tool, p.Arguments), prompt: p,
 	}
 	for _, q := range p.Questions {
-		w, err := b.question(s, q, "")
+		w, err := b.question(s, q, b.capabilities(), "")
 		if err != nil {
 			return err
 		}

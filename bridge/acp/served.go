@@ -38,7 +38,6 @@ func (s *served) Initialize(ctx context.Context, p acp.InitializeRequest) (acp.I
 // reasons that are none (a second prompt), and does not where it should (session/close). The
 // response is that of the turn: what was cancelled ends with cancelled and in no other way.
 func (s *served) Prompt(ctx context.Context, p acp.PromptRequest) (response acp.PromptResponse, err error) {
-	defer context.AfterFunc(ctx, s.bridge.givenUp)()
 	t, err := s.bridge.take(&p)
 	if err != nil {
 		return acp.PromptResponse{}, err
@@ -61,8 +60,8 @@ func (s *served) Prompt(ctx context.Context, p acp.PromptRequest) (response acp.
 	return s.agent.Prompt(context.WithValue(t.ctx, turnKey{}, t), p)
 }
 
-// givenUp is called when the SDK's context of a prompt ends. Where it gave the connection up
-// itself, over a line that is too long, nobody reads on to its end.
+// givenUp ends the turns where the connection is gone, now: the goroutine that waits for that may
+// not have come to it.
 func (b *Bridge) givenUp() {
 	select {
 	case <-b.peer.Done():

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-go/parley/gate"
 	"github.com/parley-go/parley/internal/elicit"
+	"github.com/parley-go/parley/internal/resume"
 )
 
 // A ShownCall is a tool call in the editor, from pending to its terminal status. [Turn.CallTool]
@@ -105,7 +106,7 @@ func (s *ShownCall) Ask(ctx context.Context, scope string, p *gate.Prompt, refus
 	if a == nil || a.prompt.Token != p.Token {
 		s.completed(p)
 		about := subject{session: s.turn.sessionID, call: s.call.ID, view: s.view, prompt: p}
-		a = &asking{turn: s.turn, subject: about, reasons: map[string]string{}}
+		a = &asking{turn: s.turn, subject: about, reasons: map[string]string{}, refused: map[string]bool{}}
 		s.asked = a
 	}
 	a.scope = scope
@@ -145,13 +146,10 @@ func refusal(e *gate.Error) string {
 	return e.Message
 }
 
-// Answered reports in the context of a handler what [AskedAsFallback] tells it: whether one of the
-// latest answers was given to a fallback.
+// Answered returns the context in which the answers of the latest Ask are given to the gate: it
+// records with them whether one of them was given to a fallback, for [AskedAsFallback].
 func (s *ShownCall) Answered(ctx context.Context) context.Context {
-	if s.asked == nil || !s.asked.fallback {
-		return ctx
-	}
-	return context.WithValue(ctx, fallbackKey{}, true)
+	return resume.AnswerFallback(ctx, s.asked != nil && s.asked.fallback)
 }
 
 // Ended gives the call its terminal status: completed with the result or, where there is an error,

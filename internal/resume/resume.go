@@ -22,7 +22,8 @@ type Run struct {
 	Recovery   bool
 	State      []byte // nil: none
 	Questions  []Question
-	Current    int // Questions[Current:] are those of Round
+	Current    int  // Questions[Current:] are those of Round
+	Fallback   bool // one of the answers was given to a question that was put as a fallback
 	Facilities []string
 	Steps      Steps
 	// Report takes an update of the handler's progress, and reports false once the run has ended.
