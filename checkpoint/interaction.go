@@ -76,8 +76,8 @@ type Answer struct {
 	By        string            `json:"by,omitempty"`        // who, in the host's words
 	Face      string            `json:"face,omitempty"`      // through which face
 	Elsewhere bool              `json:"elsewhere,omitempty"` // by another road than the caller's
-	// Fallback is set where a question was put in the form of another kind, whose answers some clients
-	// give for their person.
+	// Fallback is set where a question was put in the form of another kind, whose answers some
+	// clients give for their person.
 	Fallback bool `json:"fallback,omitempty"`
 	// Remembered are the decisions that answered, one per question; empty: a person did now. By and
 	// Face are then those of the decisions, where all have the same.

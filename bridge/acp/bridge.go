@@ -104,7 +104,7 @@ func (b *Bridge) Connect(agent Agent, out io.Writer, in io.Reader) (*acp.AgentSi
 	conn.SetLogger(b.opts.Logger)
 	b.peer = conn
 	go b.out.write(conn.Done())
-	go func() { // the SDK also gives up itself, over a line that is too long: nobody reads on to its end
+	go func() { // the SDK gives up over a line that is too long, and reads no more
 		<-conn.Done()
 		b.lost()
 	}()
@@ -112,12 +112,12 @@ func (b *Bridge) Connect(agent Agent, out io.Writer, in io.Reader) (*acp.AgentSi
 	return conn, nil
 }
 
-// Close lets no turn begin, breaks off those that go on without recording anything, waits for their
-// handlers (R32), and until their responses are written: where the connection is gone and out takes
-// no message for a second or two, they are given up. Their questions stay open in the ledger. The gate
-// and its other faces are left alone. Where ctx ends first, contexts of handlers are cancelled and
-// Close returns ctx's error. The connection is the caller's, who ends it with in and out; a write
-// that was given up goes on until then.
+// Close lets no turn begin, breaks off those that go on without recording anything, waits for
+// their handlers (R32), and until their responses are written: where the connection is gone and
+// out takes no message for a second or two, they are given up. Their questions stay open in the
+// ledger. The gate and its other faces are left alone. Where ctx ends first, contexts of handlers
+// are cancelled and Close returns ctx's error. The connection is the caller's, who ends it with
+// in and out; a write that was given up goes on until then.
 func (b *Bridge) Close(ctx context.Context) error {
 	b.mu.Lock()
 	b.closed = true

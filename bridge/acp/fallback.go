@@ -15,9 +15,9 @@ import (
 
 // AskedAsFallback reports whether an answer that the handler runs with, of whichever round, was
 // given to a question that the client was asked in the form of a permission, for want of a better
-// one (see [Fallbacks]): some clients answer those for their person. It is recorded with the answer,
-// so that a recovery and another process know it too, whichever face they go on by. It is false on a
-// context that no gate made.
+// one (see [Fallbacks]): some clients answer those for their person. It is recorded with the
+// answer, so that a recovery and another process know it too, whichever face they go on by. It is
+// false on a context that no gate made.
 func AskedAsFallback(ctx context.Context) bool {
 	run := resume.From(ctx)
 	return run != nil && run.Fallback

@@ -120,8 +120,9 @@ func (o *outbound) write(gone <-chan struct{}) {
 	o.sent(nil)
 }
 
-// abandon gives up what is waiting where the connection is gone and out takes no message for a while: a
-// client that closed its end and does not read either leaves a pipe that is full, and no error.
+// abandon gives up what is waiting where the connection is gone and out takes no message for a
+// while: a client that closed its end and does not read either leaves a pipe that is full, and no
+// error.
 func (o *outbound) abandon(gone, ended <-chan struct{}) {
 	<-gone
 	tick := time.NewTicker(grace)

@@ -5,8 +5,8 @@ import "context"
 type fallbackKey struct{}
 
 // AnswerFallback returns a context in which the answers that come with a call are those to a
-// question that was put as a fallback, or are not. The gate records it with them, and what a handler
-// calls does not inherit it.
+// question that was put as a fallback, or are not. The gate records it with them, and what a
+// handler calls does not inherit it.
 func AnswerFallback(ctx context.Context, is bool) context.Context {
 	if ToFallback(ctx) == is {
 		return ctx

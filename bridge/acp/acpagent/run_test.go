@@ -339,6 +339,26 @@ func TestRefusedAnswer(t *testing.T) {
 	}
 }
 
+// The handler of a run knows whether its own answer was given to a fallback, whatever another's was.
+func TestFallback(t *testing.T) {
+	tool := gate.NewTool("deploy", func(ctx context.Context, in service) (string, error) {
+		var err error
+		if in.Service == "api" {
+			_, err = interrupt.Ask(ctx, interrupt.URL("Sign in", "https://example.com/in"))
+		} else {
+			_, err = interrupt.Ask(ctx, interrupt.ToolPermission("deploy", "Deploy "+in.Service))
+		}
+		return fmt.Sprintf("%s %v", in.Service, acpbridge.AskedAsFallback(ctx)), err
+	}, nil)
+	p := &person{answer: allowing(map[string]string{"Open a page": "open", "Deploy web": "allow_once"})}
+	w := open(t, memstore.New(), twoCalls(), p, tool)
+	w.prompt(acp.StopReasonEndTurn)
+	w.close()
+	if _, text := p.told(); !strings.Contains(text, "api true") || !strings.Contains(text, "web false") {
+		t.Errorf("the tools said %q", text)
+	}
+}
+
 // An answer that is refused for another reason than its own is not asked for again and again: the
 // question is left for another turn.
 func TestNotAuthorized(t *testing.T) {

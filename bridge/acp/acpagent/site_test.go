@@ -45,7 +45,7 @@ func build(store checkpoint.Store, m *scripted.Model, tools ...*gate.Tool) (*sit
 		return nil, err
 	}
 	s.bridge, err = acpbridge.New(s.gate, &acpbridge.Options{
-		Logger: quiet, PollInterval: pollInterval,
+		Logger: quiet, PollInterval: pollInterval, Fallback: acpbridge.Fallbacks{URL: true},
 		Authorize: func(context.Context, acpbridge.Request) (acpbridge.Grant, error) {
 			return acpbridge.Grant{Scope: "ann"}, nil
 		},
