@@ -50,7 +50,11 @@ func (a *Agent) goOn(ctx context.Context, g *going) (*Run, error) {
 	if e.err != nil && errors.As(context.Cause(g.caller), &lost) { // which is why models and tools broke off
 		e.err = fmt.Errorf("%w: %w", lost, e.err)
 	}
-	return g.conclude(ctx, e)
+	run, err := g.conclude(ctx, e)
+	if run != nil {
+		run.Created, run.Updated = g.run.Times()
+	}
+	return run, err
 }
 
 // read reads what the run's last commit left.

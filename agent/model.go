@@ -25,11 +25,14 @@ import (
 // then gets the same answers again, and makes the same tool calls instead of new ones. It refuses
 // an answer whose tool calls cannot be told apart ([ErrToolCallIDs]). Outside of a run it does what
 // m does.
-func Model(m model.ToolCallingChatModel) model.ToolCallingChatModel { return &recorder{m} }
+//
+// An agent of eino's v0.7 binds its tools to the model, which has to be a ToolCallingChatModel
+// then. Later versions give them with each call, to any model.
+func Model(m model.BaseChatModel) model.ToolCallingChatModel { return &recorder{m} }
 
 var errNoAnswer = errors.New("the model gave neither an answer nor an error")
 
-type recorder struct{ model model.ToolCallingChatModel }
+type recorder struct{ model model.BaseChatModel }
 
 // GetType returns the name under which eino's callbacks know the model.
 func (r *recorder) GetType() string { return typeName(r.model) }
@@ -39,7 +42,11 @@ func (r *recorder) IsCallbacksEnabled() bool { return components.IsCallbacksEnab
 
 // WithTools binds tools to the model.
 func (r *recorder) WithTools(tools []*schema.ToolInfo) (model.ToolCallingChatModel, error) {
-	m, err := r.model.WithTools(tools)
+	binds, ok := r.model.(model.ToolCallingChatModel)
+	if !ok {
+		return nil, fmt.Errorf("bind tools: model %T takes none (it is no ToolCallingChatModel)", r.model)
+	}
+	m, err := binds.WithTools(tools)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cloudwego/eino/components/model"
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
@@ -51,6 +52,14 @@ func TestToolThatThereIsNot(t *testing.T) {
 		run = w.resume(run.ID)
 		wantWaiting(t, run, "a")
 		wantFinished(t, w.resume(run.ID, to(run.Questions[0], allow)), "[deployed a]")
+	}
+}
+
+// A model that takes no tools is told as that when an agent binds some to it.
+func TestModelThatTakesNoTools(t *testing.T) {
+	plain := struct{ model.BaseChatModel }{scripted.New()}
+	if _, err := agent.Model(plain).WithTools(nil); err == nil || !strings.Contains(err.Error(), "ToolCallingChatModel") {
+		t.Errorf("have %v", err)
 	}
 }
 

@@ -26,10 +26,8 @@ type Run struct {
 	Status Status
 	// Conversation is that of [Start.Conversation].
 	Conversation string
-	// Created and Updated are set by Inspect and Runs, and for a run that had ended before;
-	// elsewhere they are zero.
-	Created time.Time
-	Updated time.Time
+	Created      time.Time
+	Updated      time.Time // when its record was last written
 	// Questions are open. Only Start and Resume return them with their tokens.
 	Questions []Question
 	// Problems say why a call waits although it does not wait for a person, and which answers were

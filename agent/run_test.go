@@ -40,11 +40,18 @@ func TestRunSurvivesARestart(t *testing.T) {
 		if err != nil || len(seen.Questions) != 1 || seen.Questions[0].Prompt.Token != "" || seen.Status != agent.Waiting {
 			t.Fatalf("inspect: %+v, %v", seen, err)
 		}
+		wantTimes(t, run, seen)
 		page, err := w.agent.Runs(t.Context(), gate.RunQuery{Scope: "ann"})
 		if err != nil || len(page.Runs) != 1 || page.Runs[0].ID != run.ID {
 			t.Fatalf("runs: %+v, %v", page, err)
 		}
-		wantFinished(t, w.resume(run.ID, to(of(t, run, "c1"), allow)), "[deployed api]")
+		last := w.resume(run.ID, to(of(t, run, "c1"), allow))
+		wantFinished(t, last, "[deployed api]")
+		seen, err = w.agent.Inspect(t.Context(), "ann", run.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantTimes(t, last, seen)
 	})
 	asked := m.Asked()
 	process(func(w *world) {
@@ -53,6 +60,14 @@ func TestRunSurvivesARestart(t *testing.T) {
 	})
 	if effects.Load() != 1 || m.Asked() != asked {
 		t.Errorf("want one effect and no more of the model, have %d, %d more", effects.Load(), m.Asked()-asked)
+	}
+}
+
+// wantTimes compares the times of a run that stopped with those on record.
+func wantTimes(t *testing.T, have, recorded *agent.Run) {
+	t.Helper()
+	if have.Created.IsZero() || !have.Created.Equal(recorded.Created) || !have.Updated.Equal(recorded.Updated) {
+		t.Errorf("have a run from %v to %v, want %v to %v", have.Created, have.Updated, recorded.Created, recorded.Updated)
 	}
 }
 

@@ -65,7 +65,7 @@ func runs(b *testing.B, name string, alone bool, r einoRun) {
 
 // build makes the agent: the innermost one has the tool, each other one the agent below it.
 func (r einoRun) build(
-	ask tool.BaseTool, wrap func(model.ToolCallingChatModel) model.ToolCallingChatModel, asTool func(agent.Build) (tool.BaseTool, error),
+	ask tool.BaseTool, wrap func(model.BaseChatModel) model.ToolCallingChatModel, asTool func(agent.Build) (tool.BaseTool, error),
 ) (agent.Build, error) {
 	var calls []scripted.Call
 	for i := range r.questions {
@@ -146,7 +146,7 @@ func (s *einoStore) Set(_ context.Context, id string, blob []byte) error {
 
 func (r einoRun) alone(b *testing.B) {
 	ctx := b.Context()
-	plain := func(m model.ToolCallingChatModel) model.ToolCallingChatModel { return m }
+	plain := func(m model.BaseChatModel) model.ToolCallingChatModel { return m.(model.ToolCallingChatModel) }
 	build, err := r.build(einoTool{agent.Tool(gate.NewTool("deploy", deploy, nil))}, plain, func(build agent.Build) (tool.BaseTool, error) {
 		inner, err := build(ctx)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/parley-go/parley/checkpoint"
 )
@@ -44,6 +45,13 @@ func (r *Run) ID() checkpoint.ID { return r.recorded().ID }
 
 // Notes returns the notes of the last commit, or those of the beginning where there is none yet.
 func (r *Run) Notes() json.RawMessage { return bytes.Clone(r.recorded().Notes) }
+
+// Times returns when the run began, and when its record was last written: by the write that stopped
+// it, where it has stopped.
+func (r *Run) Times() (created, updated time.Time) {
+	run := r.recorded()
+	return run.Created, run.Updated
+}
 
 // Context returns a context for what the host does in the run, such as asking its model. It ends
 // with ctx, with the run, when the right to the run is lost, and when Close no longer waits; all

@@ -203,6 +203,7 @@ func (s *stopping) write(ctx context.Context, c *change) error {
 	defer room.release()
 	switch v, err := g.writeTwice(ctx, c); v {
 	case applied:
+		s.wrote(c.batch.Time)
 		return nil
 	case conflict, lapsed:
 		s.isLost = true
@@ -210,6 +211,14 @@ func (s *stopping) write(ctx context.Context, c *change) error {
 	default:
 		return unavailable(err)
 	}
+}
+
+func (s *stopping) wrote(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := *s.run
+	now.Updated = at
+	s.run = &now
 }
 
 // replaces is the size of what a write that stops the run replaces and removes in the store.

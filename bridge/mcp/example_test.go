@@ -37,17 +37,8 @@ func Example() {
 	}
 	defer g.Close(ctx)
 
-	server := mcp.NewServer(&mcp.Implementation{Name: "ops", Version: "1"}, nil)
-	bridge, err := mcpbridge.New(server, g, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer bridge.Close(ctx)
-	if err := bridge.AddTool(deploy, nil); err != nil {
-		log.Fatal(err)
-	}
-	there, here := mcp.NewInMemoryTransports()
-	go server.Run(ctx, bridge.Transport(there)) // in a program: &mcp.StdioTransport{}
+	there, here := mcp.NewInMemoryTransports() // in a program: &mcp.StdioTransport{}
+	go serveTools(ctx, g, []*gate.Tool{deploy}, there)
 
 	client := mcp.NewClient(&mcp.Implementation{Name: "editor", Version: "1"}, &mcp.ClientOptions{
 		ElicitationHandler: func(_ context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -73,4 +64,20 @@ func Example() {
 	//   "service": "api"
 	// }
 	// map[url:https://api.example.com]
+}
+
+// serveTools serves the tools of a gate until ctx ends or the client has gone.
+func serveTools(ctx context.Context, g *gate.Gate, tools []*gate.Tool, transport mcp.Transport) error {
+	server := mcp.NewServer(&mcp.Implementation{Name: "ops", Version: "1"}, nil)
+	bridge, err := mcpbridge.New(server, g, nil) // who calls, how it is asked, Close: what all tools share
+	if err != nil {
+		return err
+	}
+	defer bridge.Close(ctx)
+	for _, tool := range tools { // those that the gate was opened with
+		if err := bridge.AddTool(tool, nil); err != nil {
+			return err
+		}
+	}
+	return server.Run(ctx, bridge.Transport(transport)) // such as &mcp.StdioTransport{}; for HTTP: bridge.HTTPHandler
 }
