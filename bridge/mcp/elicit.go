@@ -53,12 +53,13 @@ func (k *keeper) keep(answer *mcp.ElicitResult) {
 }
 
 // elicit asks the client and returns what it sent. It waits until the prompt's deadline, the end of
-// the request's token, or the bridge's.
+// the request's token, of its session, or the bridge's.
 func (c *call) elicit(ctx context.Context, p *gate.Prompt, params *mcp.ElicitParams) (elicit.Answer, error) {
 	k := &keeper{bridge: c.Bridge}
 	ctx, cancel := c.until(context.WithValue(ctx, keeperKey{}, k), p)
 	defer cancel()
 	defer context.AfterFunc(c.closing, cancel)()
+	defer c.stays(cancel)()
 	_, err := c.req.Session.Elicit(ctx, params)
 	switch {
 	case k.result != nil && k.err != nil:

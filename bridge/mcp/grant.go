@@ -16,11 +16,14 @@ import (
 // session that an earlier one began. Only TokenInfo and Session are authenticated.
 type Request struct {
 	Tool string
-	// TokenInfo is what the host's own [auth.RequireBearerToken] found; nil where there is none.
+	// TokenInfo is what the host's own [auth.RequireBearerToken] found; nil where there is none. In
+	// a session of the transport it has a UserID, which is what the SDK binds the session to:
+	// without one the request is refused, since another user who knows its ID could answer.
 	TokenInfo *auth.TokenInfo
 	// Session is the transport's own session ID; empty on stdio, and on stateless HTTP.
 	Session string
-	// Header is that of the HTTP request, nil on other transports; Client is how the client names
+	// Header is that of the HTTP request, empty where the SDK does not bring it (the old SSE
+	// transport), and nil on other transports; Client is how the client names
 	// itself, and may be nil. Whoever sends the request chooses both.
 	Header http.Header
 	Client *mcp.Implementation
@@ -59,9 +62,15 @@ func (c *call) grant(ctx context.Context) (Grant, error) {
 	r := Request{Tool: c.req.Params.Name, Session: c.req.Session.ID(), Client: c.req.ClientInfo()}
 	if extra := c.req.Extra; extra != nil {
 		r.TokenInfo, r.Header = extra.TokenInfo, extra.Header
-		if r.Header == nil {
-			r.Header = http.Header{}
-		}
+	}
+	// Of its SSE transport the SDK brings neither a header nor a session, but it begins as HTTP.
+	if r.Header == nil && (c.req.Extra != nil || ctx.Value(http.ServerContextKey) != nil) {
+		r.Header = http.Header{}
+	}
+	// Answers in a session are requests of their own, which nobody is asked about: that they are of
+	// the session's user the SDK finds out by UserID, and does not where that is empty.
+	if r.Session != "" && r.TokenInfo != nil && r.TokenInfo.UserID == "" {
+		return Grant{}, c.unauthorized(ctx, errors.New("the token info has no UserID, which binds its session"))
 	}
 	if r.TokenInfo != nil && !r.TokenInfo.Expiration.IsZero() && !c.opts.Now().Before(r.TokenInfo.Expiration) {
 		return Grant{}, c.unauthorized(ctx, errors.New("the token has expired"))

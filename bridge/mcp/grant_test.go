@@ -90,7 +90,7 @@ func TestRequestIsItsOwn(t *testing.T) {
 	}}, raw("tool", func(context.Context) (any, error) { return "ran", nil }, nil))
 	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.server }, nil)
 	verify := func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
-		return &auth.TokenInfo{Extra: map[string]any{"n": len(seen)}, Expiration: time.Now().Add(time.Hour)}, nil
+		return &auth.TokenInfo{UserID: "ann", Extra: map[string]any{"n": len(seen)}, Expiration: time.Now().Add(time.Hour)}, nil
 	}
 	server := httptest.NewServer(auth.RequireBearerToken(verify, nil)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), key{}, "first")))
@@ -102,6 +102,105 @@ func TestRequestIsItsOwn(t *testing.T) {
 	if len(seen) != 2 || seen[0].Session == "" || seen[0].Session != seen[1].Session || seen[0].Client.Name != "client" ||
 		seen[1].TokenInfo.Extra["n"] != 1 || seen[1].Header.Get("Authorization") == "" || seen[1].Tool != "tool" {
 		t.Errorf("seen %+v", seen)
+	}
+}
+
+// R24: the SDK's old SSE transport is HTTP, and has no session that could be bound.
+func TestOverSSE(t *testing.T) {
+	for name, tc := range map[string]struct {
+		authorize func(context.Context, mcpbridge.Request) (mcpbridge.Grant, error)
+		ok        bool
+	}{
+		"by default": {},
+		"no dialog": {authorize: func(context.Context, mcpbridge.Request) (mcpbridge.Grant, error) {
+			return mcpbridge.Grant{Scope: "ann"}, nil
+		}},
+		"a dialog": {ok: true, authorize: func(_ context.Context, r mcpbridge.Request) (mcpbridge.Grant, error) {
+			if r.Header == nil {
+				t.Error("the request looks as if it were local")
+			}
+			return mcpbridge.Grant{Scope: "ann", Session: "s"}, nil
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var runs counter
+			s := memSite(t, &mcpbridge.Options{Authorize: tc.authorize},
+				raw("tool", func(context.Context) (any, error) { runs.add(); return "ran", nil }, nil))
+			server := httptest.NewServer(mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s.server }, nil))
+			t.Cleanup(server.Close)
+			cs := client(t, &mcp.SSEClientTransport{Endpoint: server.URL}, legacy, &person{})
+			t.Cleanup(func() { cs.Close() })
+			result, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "tool"})
+			if tc.ok {
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantText(t, result, "ran")
+				return
+			}
+			wantError(t, err, mcpbridge.CodeUnauthorized, gate.ErrUnauthorized)
+			runs.want(t, 0)
+		})
+	}
+}
+
+// R24: an answer in a session is a request that nobody authorizes but the SDK, by the UserID of its
+// token. Another user does not get to answer, and a session that has no UserID is not served.
+func TestAnswerOfAnotherUser(t *testing.T) {
+	for name, id := range map[string]func(user string) string{
+		"users with an ID": func(user string) string { return user },
+		"users without":    func(string) string { return "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var effects counter
+			s := memSite(t, &mcpbridge.Options{Authorize: func(_ context.Context, r mcpbridge.Request) (mcpbridge.Grant, error) {
+				return mcpbridge.Grant{Scope: r.TokenInfo.Extra["user"].(string)}, nil
+			}}, deploy(&effects, nil))
+			verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+				user := strings.TrimPrefix(token, "token-of-")
+				return &auth.TokenInfo{UserID: id(user), Extra: map[string]any{"user": user}, Expiration: time.Now().Add(time.Hour)}, nil
+			}
+			server := httptest.NewServer(auth.RequireBearerToken(verify, nil)(s.bridge.HTTPHandler(nil)))
+			t.Cleanup(server.Close)
+			session, asked := "", false
+			cs := as(t, server, "ann", legacy, nil, func(o *mcp.ClientOptions) {
+				o.Capabilities = both()
+				o.ElicitationHandler = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					asked = true
+					// Bob knows the session's ID, and that the server counts its questions.
+					answer := `{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":` + allow + `}}`
+					r, err := http.NewRequest(http.MethodPost, server.URL, strings.NewReader(answer))
+					if err != nil {
+						return nil, err
+					}
+					for name, value := range map[string]string{
+						"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+						"Mcp-Session-Id": session, "Mcp-Protocol-Version": legacy,
+					} {
+						r.Header.Set(name, value)
+					}
+					response, err := (&http.Client{Transport: bearer{"bob"}}).Do(r)
+					if err != nil {
+						return nil, err
+					}
+					response.Body.Close()
+					if response.StatusCode != http.StatusForbidden {
+						t.Errorf("bob's answer: status %d", response.StatusCode)
+					}
+					return &mcp.ElicitResult{Action: "decline"}, nil
+				}
+			})
+			session = cs.ID()
+			result, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "deploy", Arguments: map[string]any{"service": "api"}})
+			effects.want(t, 0)
+			if id("ann") == "" {
+				wantError(t, err, mcpbridge.CodeUnauthorized, gate.ErrUnauthorized)
+				return
+			}
+			if err != nil || !asked || !result.IsError {
+				t.Errorf("asked %t, result %+v, error %v", asked, result, err)
+			}
+		})
 	}
 }
 

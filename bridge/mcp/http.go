@@ -46,6 +46,9 @@ func (b *Bridge) HTTPHandler(opts *mcp.StreamableHTTPOptions) http.Handler {
 			stateless.ServeHTTP(w, r)
 			return
 		}
+		if r.Method == http.MethodDelete {
+			defer b.leave(r)()
+		}
 		sessions.ServeHTTP(w, r)
 	})
 }

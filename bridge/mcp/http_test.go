@@ -152,6 +152,66 @@ func TestSessionsEnd(t *testing.T) {
 	})
 }
 
+// A session ends when its client ends it, also while a question waits there for a person. Nobody else
+// ends it, or breaks the question off.
+func TestSessionIsLeft(t *testing.T) {
+	var effects counter
+	s := memSite(t, &mcpbridge.Options{Authorize: byUser}, deploy(&effects, nil))
+	server := serve(t, &users{}, s)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	cs := as(t, server, "ann", legacy, nil, func(o *mcp.ClientOptions) {
+		o.Capabilities = both()
+		o.ElicitationHandler = func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			asked <- struct{}{}
+			select {
+			case <-answer:
+				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow_once"}}, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+	})
+	called := make(chan error, 1)
+	begin := func() {
+		_, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "deploy", Arguments: map[string]any{"service": "api"}})
+		called <- err
+	}
+	end := func(user string) int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Mcp-Session-Id", cs.ID())
+		response, err := (&http.Client{Transport: bearer{user}, Timeout: 10 * time.Second}).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		return response.StatusCode
+	}
+	go begin()
+	<-asked
+	if status := end("bob"); status != http.StatusForbidden {
+		t.Errorf("bob ends the session: status %d", status)
+	}
+	close(answer)
+	if err := <-called; err != nil {
+		t.Errorf("bob broke the question off: %v", err)
+	}
+	effects.want(t, 1)
+
+	answer = make(chan struct{}) // nobody answers
+	go begin()
+	<-asked
+	if status := end("ann"); status != http.StatusNoContent {
+		t.Errorf("ann ends the session: status %d", status)
+	}
+	if err := <-called; err == nil {
+		t.Error("the call went on")
+	}
+	effects.want(t, 1)
+}
+
 // M7: over HTTP a missing capability is a bad request, with what is needed.
 func TestMissingCapabilityOverHTTP(t *testing.T) {
 	var effects counter
