@@ -26,7 +26,7 @@ type Options struct {
 	OutOfBand bool
 	// MaxPrompts is how many prompts one interaction may show to clients of protocol 2026-07-28,
 	// where it is less than the gate's (R29). Such a client bounds the rounds of a call on its own:
-	// the SDKs for Go gives up at the tenth call, so nine prompts are all that it can answer.
+	// the SDK for Go gives up at the tenth call, so nine prompts are all that it can answer.
 	// Default: 9.
 	MaxPrompts int
 	// MaxWire is how many bytes a message that carries a prompt may have (R34). Default: 1 MiB.
