@@ -11,11 +11,16 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-const defaultSessionTimeout = time.Hour
+const (
+	defaultSessionTimeout = time.Hour
+	versionHeader         = "Mcp-Protocol-Version"
+)
 
 // HTTPHandler serves the bridge's server over streamable HTTP: protocol 2026-07-28, which has no
 // sessions, and the older ones with sessions, on one address. The SDK's own handler serves either
-// the one or the other. Answers are kept as clients wrote them, as by [Bridge.Transport].
+// the one or the other. Answers are kept as clients wrote them, as by [Bridge.Transport]. A session
+// that is initialized with 2026-07-28 is negotiated down, also where the header says it, before
+// there is anything to say: the SDK alone refuses that.
 //
 // Options are the SDK's, but for sessions that nobody ends: after an hour without a request they
 // are closed, where SessionTimeout says nothing else (negative: never). A call that waits for a
@@ -39,10 +44,15 @@ func (b *Bridge) HTTPHandler(opts *mcp.StreamableHTTPOptions) http.Handler {
 	alone.Stateless = true
 	stateless := mcp.NewStreamableHTTPHandler(server, &alone)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !b.keepRequest(w, r, limit) {
+		begins, ok := b.keepRequest(w, r, limit)
+		switch {
+		case !ok:
 			return
-		}
-		if r.Header.Get("Mcp-Protocol-Version") >= version2026 {
+		case begins && r.Header.Get(versionHeader) >= version2026:
+			// Its header is what the client hopes for; what it gets is in the response.
+			r = r.Clone(r.Context())
+			r.Header.Del(versionHeader)
+		case r.Header.Get(versionHeader) >= version2026:
 			stateless.ServeHTTP(w, r)
 			return
 		}
@@ -53,31 +63,31 @@ func (b *Bridge) HTTPHandler(opts *mcp.StreamableHTTPOptions) http.Handler {
 	})
 }
 
-// keepRequest keeps the text of answers in the request's body. It reports false where it has
-// refused the request.
-func (b *Bridge) keepRequest(w http.ResponseWriter, r *http.Request, limit int64) bool {
+// keepRequest keeps the text of answers in the request's body, and reports whether it begins a
+// session. It reports false for ok where it has refused the request.
+func (b *Bridge) keepRequest(w http.ResponseWriter, r *http.Request, limit int64) (begins, ok bool) {
 	if r.Body == nil {
-		return true
+		return false, true
 	}
 	if limit > 0 {
 		r.Body = http.MaxBytesReader(w, r.Body, limit)
 	}
 	if r.Method != http.MethodPost {
-		return true
+		return false, true
 	}
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
-		body, err = b.keepBody(body)
+		body, begins, err = b.keepBody(body)
 	}
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
 		http.Error(w, "request body too large", http.StatusRequestEntityTooLarge)
-		return false
+		return false, false
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusBadRequest)
-		return false
+		return false, false
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return true
+	return begins, true
 }

@@ -118,28 +118,6 @@ func TestForgedRoundIsIgnored(t *testing.T) {
 	}
 }
 
-// A session that was initialized with 2026-07-28 is one of 2025-11-25 in all things.
-func TestInitializedWithALaterProtocol(t *testing.T) {
-	for _, version := range []string{modern, "2099-01-01"} {
-		var effects counter
-		c := dialRaw(t, memSite(t, nil, deploy(&effects, nil), rounds(2)), true)
-		if text := c.initialize(version); !strings.Contains(text, `"protocolVersion":"2025-11-25"`) {
-			t.Fatalf("negotiated %s", text)
-		}
-		c.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"rounds","arguments":{}}}`)
-		for range 2 {
-			if text := c.read(); !strings.Contains(text, `"method":"elicitation/create"`) {
-				t.Fatalf("want a question, have %s", text)
-			}
-			c.send(`{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"choice":"0"}}}`)
-			c.send(`{"jsonrpc":"2.0","id":2,"result":{"action":"accept","content":{"choice":"0"}}}`)
-		}
-		if text := c.read(); strings.Contains(text, "resultType") || !strings.Contains(text, `"done"`) {
-			t.Errorf("result %s", text)
-		}
-	}
-}
-
 // E5: a client that says it can ask, and fails, has asked nobody: the call ends without a yes, and
 // the question stays open.
 func TestClientFails(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // The SDK decodes what a client answers into Go values: numbers become float64, of two members with
@@ -166,32 +168,32 @@ var (
 )
 
 // keepBody is what the bridge's HTTP handler does with the body of a request: one message, or the
-// batch of an old protocol. What is JSON and no message is left to the SDK to refuse.
-func (b *Bridge) keepBody(body []byte) ([]byte, error) {
+// batch of an old protocol. What is JSON and no message is left to the SDK to refuse. It reports
+// whether that message begins a session.
+func (b *Bridge) keepBody(body []byte) (kept []byte, begins bool, err error) {
 	if !json.Valid(body) {
-		return nil, errNotJSON
+		return nil, false, errNotJSON
 	}
 	var batch []json.RawMessage
 	if json.Unmarshal(body, &batch) != nil {
 		return b.keepMessage(body)
 	}
 	for i := range batch {
-		message, err := b.keepMessage(batch[i])
-		if err != nil {
-			return nil, err
+		if batch[i], _, err = b.keepMessage(batch[i]); err != nil {
+			return nil, false, err
 		}
-		batch[i] = message
 	}
-	return json.Marshal(batch)
+	kept, err = json.Marshal(batch)
+	return kept, false, err
 }
 
-func (b *Bridge) keepMessage(body json.RawMessage) (json.RawMessage, error) {
+func (b *Bridge) keepMessage(body json.RawMessage) (kept json.RawMessage, begins bool, err error) {
 	list, twice, err := members(body)
 	if err != nil {
-		return body, nil
+		return body, false, nil
 	}
 	if twice {
-		return nil, errTwice
+		return nil, false, errTwice
 	}
 	var method string
 	if err := json.Unmarshal(last(list, "method"), &method); err != nil {
@@ -201,9 +203,22 @@ func (b *Bridge) keepMessage(body json.RawMessage) (json.RawMessage, error) {
 		switch {
 		case m.name == "params" && method == "tools/call":
 			list[i].value = b.keepCall(m.value)
+		case m.name == "params" && method == "initialize":
+			begins = !namesVersion(m.value)
 		case m.name == "result":
 			list[i].value = b.keepResult(m.value)
 		}
 	}
-	return object(list), nil
+	return object(list), begins, nil
+}
+
+// namesVersion reports whether a request with those params is of protocol 2026-07-28, in which each
+// one names its version.
+func namesVersion(params json.RawMessage) bool {
+	list, _, err := members(params)
+	if err != nil {
+		return false
+	}
+	meta, _, err := members(last(list, "_meta"))
+	return err == nil && last(meta, mcp.MetaKeyProtocolVersion) != nil
 }
