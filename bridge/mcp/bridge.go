@@ -57,7 +57,7 @@ func New(server *mcp.Server, g *gate.Gate, opts *Options) (*Bridge, error) {
 	}
 	b.closing, b.close = context.WithCancel(context.Background())
 	server.AddReceivingMiddleware(lowerInitialize)
-	server.AddSendingMiddleware(keepAnswers)
+	server.AddSendingMiddleware(b.keepAnswers)
 	return b, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/canon"
 	"github.com/parley-go/parley/internal/elicit"
 )
 
@@ -25,17 +26,26 @@ type keeper struct {
 
 type keeperKey struct{}
 
+// errNoAnswer is what the SDK would have said itself, had it been let see the answer.
+var errNoAnswer = errors.New("the answer to the elicitation cannot be read")
+
 // keepAnswers is a sending middleware: it stands between the client's answer and what the SDK does
-// with it.
-func keepAnswers(next mcp.MethodHandler) mcp.MethodHandler {
+// with it. An answer to what the server asks itself, beside the bridge, is left as it came.
+func (b *Bridge) keepAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		result, err := next(ctx, method, req)
-		if k, ok := ctx.Value(keeperKey{}).(*keeper); ok && err == nil {
-			if answer, ok := result.(*mcp.ElicitResult); ok && answer != nil {
-				k.keep(answer)
+		answer, ok := result.(*mcp.ElicitResult)
+		if err != nil || !ok || answer == nil {
+			return result, err
+		}
+		if k, ours := ctx.Value(keeperKey{}).(*keeper); ours && k.bridge == b {
+			k.keep(answer)
+		} else if b.noteOf(answer.Meta).seen {
+			if delete(answer.Meta, b.text); answer.Action == "" {
+				return nil, errNoAnswer
 			}
 		}
-		return result, err
+		return result, nil
 	}
 }
 
@@ -52,9 +62,26 @@ func (k *keeper) keep(answer *mcp.ElicitResult) {
 	}
 }
 
-// elicit asks the client and returns what it sent. It waits until the prompt's deadline, the end of
-// the request's token, of its session, or the bridge's.
-func (c *call) elicit(ctx context.Context, p *gate.Prompt, params *mcp.ElicitParams) (elicit.Answer, error) {
+// An unread answer is one that cannot be read, or can be read in two ways. Like others that are no
+// answer it is asked for again. Nothing of it is in the reason.
+type unread struct {
+	reason string
+	end    *gate.Error // where it was the last one
+}
+
+func (u *unread) Error() string { return u.end.Error() }
+func (u *unread) Unwrap() error { return u.end }
+
+func unreadable(p *gate.Prompt, q gate.Question, err error) error {
+	reason := canon.Clip(err.Error(), elicit.MaxReason)
+	return &unread{reason, &gate.Error{
+		Code: gate.ErrInvalidAnswer, Message: reason, StillOpen: true, Question: q.ID, Interaction: p.Interaction,
+	}}
+}
+
+// elicit asks the client and returns its answer for the gate. It waits until the prompt's deadline,
+// the end of the request's token, of its session, or the bridge's.
+func (c *call) elicit(ctx context.Context, p *gate.Prompt, q gate.Question, params *mcp.ElicitParams) (json.RawMessage, error) {
 	k := &keeper{bridge: c.Bridge}
 	ctx, cancel := c.until(context.WithValue(ctx, keeperKey{}, k), p)
 	defer cancel()
@@ -63,15 +90,19 @@ func (c *call) elicit(ctx context.Context, p *gate.Prompt, params *mcp.ElicitPar
 	_, err := c.req.Session.Elicit(ctx, params)
 	switch {
 	case k.result != nil && k.err != nil:
-		return elicit.Answer{}, malformed(k.err.Error())
+		return nil, unreadable(p, q, k.err)
 	case k.result != nil:
-		return k.one, nil
+		payload, err := k.one.Payload(q.Type)
+		if err != nil {
+			return nil, unreadable(p, q, err)
+		}
+		return payload, nil
 	case c.closing.Err() != nil:
-		return elicit.Answer{}, shuttingDown()
+		return nil, shuttingDown()
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return elicit.Answer{}, c.overdue(p)
+		return nil, c.overdue(p)
 	case ctx.Err() != nil:
-		return elicit.Answer{}, ctx.Err()
+		return nil, ctx.Err()
 	}
 	// A client that says it can ask and cannot, that failed, or whose answer the SDK cannot decode.
 	// What it or the SDK says of that can hold what the person typed, so that only the number of an
@@ -82,7 +113,7 @@ func (c *call) elicit(ctx context.Context, p *gate.Prompt, params *mcp.ElicitPar
 		number = refused.Code
 	}
 	c.opts.Logger.WarnContext(ctx, "a client did not answer a question", "tool", c.tool.name, "number", number)
-	return elicit.Answer{}, &gate.Error{
+	return nil, &gate.Error{
 		Code: gate.ErrConfirmationRequired, Message: "the client did not bring an answer from anybody", Interaction: p.Interaction,
 	}
 }

@@ -75,6 +75,9 @@ func inputRequired(w wire, p *gate.Prompt, reasons map[string]string) (*mcp.Call
 // in which question and why; "" is all of them. Whether the question is open is not known of
 // answers that are too large, which is found out first: there it turns out with the next request.
 func again(err error) (reason, question string, ok bool) {
+	if u, ok := errors.AsType[*unread](err); ok {
+		return u.reason, u.end.Question, true
+	}
 	var e *gate.Error
 	switch {
 	case !errors.As(err, &e):

@@ -20,6 +20,7 @@ const maxInvalid = 3
 func (c *call) converse(ctx context.Context) (*mcp.CallToolResult, error) {
 	var request gate.Call
 	var asked *gate.Prompt // what the request answers; nil: it is the first
+	var none error         // why the client's answer to one of the questions is none; it ends at the bridge
 	invalid, reasons := 0, map[string]string{}
 	for {
 		granted, err := c.gateCall(ctx)
@@ -28,7 +29,10 @@ func (c *call) converse(ctx context.Context) (*mcp.CallToolResult, error) {
 		}
 		granted.Token, granted.Answers = request.Token, request.Answers
 		request = granted
-		outcome, err := c.face().Invoke(ctx, request)
+		var outcome gate.Outcome
+		if err = none; err == nil {
+			outcome, err = c.face().Invoke(ctx, request)
+		}
 		if reason, id, ok := again(err); ok && asked != nil {
 			if invalid++; invalid == maxInvalid {
 				return c.fail(ctx, err)
@@ -55,8 +59,9 @@ func (c *call) converse(ctx context.Context) (*mcp.CallToolResult, error) {
 			asked = outcome.Prompt
 		}
 		request.Token = asked.Token
-		if err := c.ask(ctx, asked, request.Answers, reasons); err != nil {
-			return c.fail(ctx, err)
+		none = c.ask(ctx, asked, request.Answers, reasons)
+		if _, _, ok := again(none); none != nil && !ok {
+			return c.fail(ctx, none)
 		}
 	}
 }
@@ -71,13 +76,11 @@ func (c *call) ask(ctx context.Context, p *gate.Prompt, answers gate.Answers, re
 		if err != nil {
 			return err
 		}
-		one, err := c.elicit(ctx, p, params)
+		payload, err := c.elicit(ctx, p, q, params)
 		if err != nil {
 			return err
 		}
-		if answers[q.ID], err = payloadOf(q.Type, one); err != nil {
-			return err
-		}
+		answers[q.ID] = payload
 	}
 	return nil
 }

@@ -205,22 +205,6 @@ func TestTheGateJudges(t *testing.T) {
 	if text := c.read(); !strings.Contains(text, "Not accepted: n: ") {
 		t.Errorf("want it asked again, have %s", text)
 	}
-	for _, ambiguous := range []string{
-		`{"action":"decline","Action":"accept","content":{"n":1}}`, `{"action":"accept","content":{"n":1,"n":2}}`, `{"action":"maybe"}`,
-	} {
-		c.send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"form","arguments":{}}}`)
-		var id string
-		for id == "" {
-			if text := c.read(); strings.Contains(text, "elicitation/create") {
-				_, id, _ = strings.Cut(text, `"id":`)
-				id, _, _ = strings.Cut(id, ",")
-			}
-		}
-		c.send(`{"jsonrpc":"2.0","id":` + id + `,"result":` + ambiguous + `}`)
-		if text := c.read(); !strings.Contains(text, `"code":-32602`) {
-			t.Errorf("%s: %s", ambiguous, text)
-		}
-	}
 }
 
 // R30, R24: a session waits for a person until the prompt's deadline or its request's token ends,

@@ -132,19 +132,17 @@ func (b *Bridge) keepCall(params json.RawMessage) json.RawMessage {
 // noToken is refused as every other string is that is no token.
 var noToken = json.RawMessage(`"-"`)
 
-// keepResult returns the result of an elicitation with its own text in _meta. Other results stay as
-// they are.
+// keepResult returns the result of an elicitation with its own text in _meta, and nothing else
+// where the SDK would not decode it. Other results stay as they are.
 func (b *Bridge) keepResult(result json.RawMessage) json.RawMessage {
 	list, _, err := members(result)
-	if err != nil {
+	if err != nil || !slices.ContainsFunc(list, func(m member) bool { return strings.EqualFold(m.name, "action") }) {
 		return result
 	}
-	for _, m := range list {
-		if strings.EqualFold(m.name, "action") {
-			return b.noted(list, noteFor(result))
-		}
+	if json.Unmarshal(object(without(list, "_meta")), new(mcp.ElicitResult)) != nil {
+		list = nil
 	}
-	return result
+	return b.noted(list, noteFor(result))
 }
 
 // noted is the object with the note in its _meta. Where that is no object it is made one, and the
