@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -13,10 +14,11 @@ import (
 // A call is one tools/call on its way through the gate.
 type call struct {
 	*Bridge
-	tool *tool
-	req  *mcp.CallToolRequest
-	wire wire
-	note note
+	tool  *tool
+	req   *mcp.CallToolRequest
+	wire  wire
+	note  note
+	scope string // as whom the round is served
 	// progress is what the handler's progress goes to; nil: the client does not listen.
 	progress *gate.Progress
 }
@@ -25,13 +27,15 @@ type call struct {
 type note struct {
 	seen      bool
 	ambiguous bool
-	text      string // of the input responses
+	waits     []string // that it may answer
+	text      string   // of the input responses, or of the answer
 }
 
 func (b *Bridge) noteOf(meta map[string]any) note {
 	v, seen := meta[b.text]
-	text, ok := v.(string)
-	return note{seen: seen, ambiguous: seen && !ok, text: text}
+	whole, ok := v.(string)
+	waits, text, _ := strings.Cut(whole, "\n")
+	return note{seen, seen && !ok, strings.Fields(waits), text}
 }
 
 // handler is what the server runs for a tool. Questions become results here, and in no middleware:
@@ -64,6 +68,7 @@ func (c *call) gateCall(ctx context.Context) (gate.Call, error) {
 	if err != nil {
 		return gate.Call{}, err
 	}
+	c.scope = grant.Scope
 	arguments := c.req.Params.Arguments
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -21,6 +22,7 @@ type keeper struct {
 	result *mcp.ElicitResult // nil: there is no answer
 	err    error
 	bridge *Bridge
+	wait   string // that the answer is to, where the bridge's HTTP handler admits it; empty: any
 	one    elicit.Answer
 }
 
@@ -53,6 +55,8 @@ func (b *Bridge) keepAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 func (k *keeper) keep(answer *mcp.ElicitResult) {
 	k.result = answer
 	switch n := k.bridge.noteOf(answer.Meta); {
+	case k.wait != "" && !slices.Contains(n.waits, k.wait):
+		k.err = errors.New("it is not known whose it is")
 	case n.ambiguous:
 		k.err = errors.New("it cannot be read")
 	case n.seen:
@@ -86,7 +90,11 @@ func (c *call) elicit(ctx context.Context, p *gate.Prompt, q gate.Question, para
 	ctx, cancel := c.until(context.WithValue(ctx, keeperKey{}, k), p)
 	defer cancel()
 	defer context.AfterFunc(c.closing, cancel)()
-	defer c.stays(cancel)()
+	name, done := c.stays(cancel)
+	defer done()
+	if ctx.Value(handledKey{}) == c.Bridge {
+		k.wait = name
+	}
 	_, err := c.req.Session.Elicit(ctx, params)
 	switch {
 	case k.result != nil && k.err != nil:

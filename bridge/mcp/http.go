@@ -3,6 +3,7 @@ package mcpbridge
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 const (
 	defaultSessionTimeout = time.Hour
 	versionHeader         = "Mcp-Protocol-Version"
+	sessionHeader         = "Mcp-Session-Id"
 )
 
 // HTTPHandler serves the bridge's server over streamable HTTP: protocol 2026-07-28, which has no
@@ -25,8 +27,11 @@ const (
 // Options are the SDK's, but for sessions that nobody ends: after an hour without a request they
 // are closed, where SessionTimeout says nothing else (negative: never). A call that waits for a
 // person is a request. With Stateless older protocols have no sessions either, and their clients
-// cannot be asked. Who calls is for [auth.RequireBearerToken] around this handler to find out, and
-// for Options.Authorize to decide.
+// cannot be asked.
+//
+// Who calls is for [auth.RequireBearerToken] around this handler to find out, and for
+// Options.Authorize to decide, also of what comes in a session while a question waits there: what
+// has another scope than the call that asked is forbidden.
 func (b *Bridge) HTTPHandler(opts *mcp.StreamableHTTPOptions) http.Handler {
 	var o mcp.StreamableHTTPOptions
 	if opts != nil {
@@ -44,7 +49,12 @@ func (b *Bridge) HTTPHandler(opts *mcp.StreamableHTTPOptions) http.Handler {
 	alone.Stateless = true
 	stateless := mcp.NewStreamableHTTPHandler(server, &alone)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		begins, ok := b.keepRequest(w, r, limit)
+		waits, ok := b.admits(r)
+		if !ok {
+			http.Error(w, "the session is somebody else's", http.StatusForbidden)
+			return
+		}
+		begins, ok := b.keepRequest(w, r, limit, waits)
 		switch {
 		case !ok:
 			return
@@ -59,13 +69,13 @@ func (b *Bridge) HTTPHandler(opts *mcp.StreamableHTTPOptions) http.Handler {
 		if r.Method == http.MethodDelete {
 			defer b.leave(r)()
 		}
-		sessions.ServeHTTP(w, r)
+		sessions.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), handledKey{}, b)))
 	})
 }
 
 // keepRequest keeps the text of answers in the request's body, and reports whether it begins a
 // session. It reports false for ok where it has refused the request.
-func (b *Bridge) keepRequest(w http.ResponseWriter, r *http.Request, limit int64) (begins, ok bool) {
+func (b *Bridge) keepRequest(w http.ResponseWriter, r *http.Request, limit int64, waits []string) (begins, ok bool) {
 	if r.Body == nil {
 		return false, true
 	}
@@ -77,7 +87,7 @@ func (b *Bridge) keepRequest(w http.ResponseWriter, r *http.Request, limit int64
 	}
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
-		body, begins, err = b.keepBody(body)
+		body, begins, err = b.keepBody(body, waits)
 	}
 	var large *http.MaxBytesError
 	switch {

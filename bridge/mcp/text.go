@@ -93,12 +93,13 @@ func object(list []member) json.RawMessage {
 // ambiguous stands in _meta for a message that can be read in two ways.
 var ambiguous = json.RawMessage("false")
 
-// noteFor is the text as a string in JSON, which takes every text of Unicode and no other.
-func noteFor(text json.RawMessage) json.RawMessage {
+// noteFor is a string in JSON, which takes every text of Unicode and no other: in its first line
+// the waits that the message may answer, and then the text.
+func noteFor(text json.RawMessage, waits ...string) json.RawMessage {
 	if !utf8.Valid(text) {
 		return ambiguous
 	}
-	note, _ := json.Marshal(string(text))
+	note, _ := json.Marshal(strings.Join(waits, " ") + "\n" + string(text))
 	return note
 }
 
@@ -133,8 +134,9 @@ func (b *Bridge) keepCall(params json.RawMessage) json.RawMessage {
 var noToken = json.RawMessage(`"-"`)
 
 // keepResult returns the result of an elicitation with its own text in _meta, and nothing else
-// where the SDK would not decode it. Other results stay as they are.
-func (b *Bridge) keepResult(result json.RawMessage) json.RawMessage {
+// where the SDK would not decode it. Other results stay as they are. waits are the questions in
+// its session that it may answer.
+func (b *Bridge) keepResult(result json.RawMessage, waits []string) json.RawMessage {
 	list, _, err := members(result)
 	if err != nil || !slices.ContainsFunc(list, func(m member) bool { return strings.EqualFold(m.name, "action") }) {
 		return result
@@ -142,7 +144,7 @@ func (b *Bridge) keepResult(result json.RawMessage) json.RawMessage {
 	if json.Unmarshal(object(without(list, "_meta")), new(mcp.ElicitResult)) != nil {
 		list = nil
 	}
-	return b.noted(list, noteFor(result))
+	return b.noted(list, noteFor(result, waits...))
 }
 
 // noted is the object with the note in its _meta. Where that is no object it is made one, and the
@@ -168,16 +170,16 @@ var (
 // keepBody is what the bridge's HTTP handler does with the body of a request: one message, or the
 // batch of an old protocol. What is JSON and no message is left to the SDK to refuse. It reports
 // whether that message begins a session.
-func (b *Bridge) keepBody(body []byte) (kept []byte, begins bool, err error) {
+func (b *Bridge) keepBody(body []byte, waits []string) (kept []byte, begins bool, err error) {
 	if !json.Valid(body) {
 		return nil, false, errNotJSON
 	}
 	var batch []json.RawMessage
 	if json.Unmarshal(body, &batch) != nil {
-		return b.keepMessage(body)
+		return b.keepMessage(body, waits)
 	}
 	for i := range batch {
-		if batch[i], _, err = b.keepMessage(batch[i]); err != nil {
+		if batch[i], _, err = b.keepMessage(batch[i], waits); err != nil {
 			return nil, false, err
 		}
 	}
@@ -185,7 +187,7 @@ func (b *Bridge) keepBody(body []byte) (kept []byte, begins bool, err error) {
 	return kept, false, err
 }
 
-func (b *Bridge) keepMessage(body json.RawMessage) (kept json.RawMessage, begins bool, err error) {
+func (b *Bridge) keepMessage(body json.RawMessage, waits []string) (kept json.RawMessage, begins bool, err error) {
 	list, twice, err := members(body)
 	if err != nil {
 		return body, false, nil
@@ -204,7 +206,7 @@ func (b *Bridge) keepMessage(body json.RawMessage) (kept json.RawMessage, begins
 		case m.name == "params" && method == "initialize":
 			begins = !namesVersion(m.value)
 		case m.name == "result":
-			list[i].value = b.keepResult(m.value)
+			list[i].value = b.keepResult(m.value, waits)
 		}
 	}
 	return object(list), begins, nil
