@@ -84,8 +84,8 @@ func again(err error) (reason, question string, ok bool) {
 		return "", "", false
 	case e.Code == gate.ErrInvalidAnswer && e.StillOpen:
 		return elicit.Reason(e), e.Question, true
-	case e.Code == gate.ErrTooLarge:
-		return e.Message, "", true
+	case e.Code == gate.ErrTooLarge, e.Code == gate.ErrUnauthorized && e.StillOpen: // it may not be remembered
+		return e.Message, e.Question, true
 	}
 	return "", "", false
 }

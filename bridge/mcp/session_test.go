@@ -294,6 +294,24 @@ func TestAlwaysSaysForWhat(t *testing.T) {
 	}
 }
 
+// R19: where an "always" may not be remembered the question is asked again, for this once.
+func TestAlwaysIsRefused(t *testing.T) {
+	for _, version := range protocols {
+		var effects counter
+		tool := deploy(&effects, &gate.ToolOptions{Remember: &gate.RememberOptions{}})
+		g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}, AuthorizeRemember: func(context.Context, gate.Remembering) error {
+			return errors.New("the ledger of debts")
+		}})
+		p := answering(`accept:{"decision":"allow_always"}`, "accept:"+allow)
+		wantText(t, call(t, connect(t, newSite(t, g, nil, tool), version, p), "deploy", `{"service":"api"}`), "deployed api")
+		p.want(t, 2)
+		if m := p.messages()[1]; !strings.HasPrefix(m, "Not accepted: the answer may not be remembered") || strings.Contains(m, "debts") {
+			t.Errorf("message %q", m)
+		}
+		effects.want(t, 1)
+	}
+}
+
 // R21: the transport's own session is bound: a call of another one with the same start ID takes the
 // question over, and an answer in the first does nothing any more.
 func TestNativeSessionIsBound(t *testing.T) {
