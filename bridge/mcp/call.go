@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/canon"
 )
 
 // A call is one tools/call on its way through the gate.
@@ -96,23 +97,43 @@ func (c *call) conclude(ctx context.Context, result json.RawMessage) *mcp.CallTo
 	if c.tool.project == nil {
 		return plain(result)
 	}
-	var projected *mcp.CallToolResult
-	err := safely(func() (err error) {
-		projected, err = c.tool.project(result)
-		return err
-	})
-	if err == nil && projected != nil && (projected.InputRequests != nil || projected.RequestState != "") {
-		err = errors.New("a projection asks nothing")
-	}
+	projected, err := c.tool.projected(result)
 	if err != nil { // the work is done: its result is told, if in other words than the host's
 		c.opts.Logger.ErrorContext(ctx, "the projection of a tool's result failed", "tool", c.tool.name, "err", err)
 	}
 	if err != nil || projected == nil {
 		return plain(result)
 	}
-	whole := *projected
+	return projected
+}
+
+// projected is what the host makes of a result; nil: nothing. It has structured content where the
+// result has, and none that breaks what the tool published.
+func (t *tool) projected(result json.RawMessage) (*mcp.CallToolResult, error) {
+	var p *mcp.CallToolResult
+	err := safely(func() (err error) {
+		p, err = t.project(result)
+		return err
+	})
+	if err != nil || p == nil {
+		return nil, err
+	}
+	if p.InputRequests != nil || p.RequestState != "" {
+		return nil, errors.New("a projection asks nothing")
+	}
+	whole := *p
 	if whole.StructuredContent == nil {
 		whole.StructuredContent = plain(result).StructuredContent
+		return &whole, nil
 	}
-	return &whole
+	content, err := canon.Marshal(whole.StructuredContent)
+	switch {
+	case err != nil:
+		return nil, err
+	case !isObject(content):
+		return nil, errors.New("the structured content is no object")
+	case t.output != nil && !whole.IsError:
+		return &whole, t.output.Validate(content)
+	}
+	return &whole, nil
 }

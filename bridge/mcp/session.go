@@ -2,6 +2,7 @@ package mcpbridge
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -45,7 +46,7 @@ func (c *call) converse(ctx context.Context) (*mcp.CallToolResult, error) {
 			if err != nil {
 				return c.fail(ctx, err)
 			}
-			c.completed(ctx, asked, outcome.Prompt)
+			c.completed(ctx, asked, request.Answers, outcome.Prompt)
 			if outcome.Prompt == nil {
 				return c.conclude(ctx, outcome.Result), nil
 			}
@@ -85,14 +86,14 @@ func (c *call) ask(ctx context.Context, p *gate.Prompt, answers gate.Answers, re
 	return nil
 }
 
-// completed tells the client that a page it opened has served its purpose: the handler went on, and
-// did not ask for the same page again.
-func (c *call) completed(ctx context.Context, asked, next *gate.Prompt) {
+// completed tells the client that a page it was let open has served its purpose: the handler went
+// on, and did not ask for the same page again.
+func (c *call) completed(ctx context.Context, asked *gate.Prompt, answers gate.Answers, next *gate.Prompt) {
 	if asked == nil || c.wire.era != era2025 || next != nil && next.Token == asked.Token {
 		return
 	}
 	for _, q := range asked.Questions {
-		if q.Type != interrupt.TypeURL || next != nil && asksAgain(q, next) {
+		if q.Type != interrupt.TypeURL || !accepted(answers[q.ID]) || next != nil && asksAgain(q, next) {
 			continue
 		}
 		params := &mcp.ElicitationCompleteParams{ElicitationID: q.ID}
@@ -100,6 +101,11 @@ func (c *call) completed(ctx context.Context, asked, next *gate.Prompt) {
 			c.opts.Logger.DebugContext(ctx, "a completed elicitation was not told", "tool", c.tool.name, "err", err)
 		}
 	}
+}
+
+func accepted(payload json.RawMessage) bool {
+	var answer struct{ Action interrupt.Action }
+	return json.Unmarshal(payload, &answer) == nil && answer.Action == interrupt.ActionAccept
 }
 
 // asksAgain reports whether a later prompt asks for the same page.

@@ -168,6 +168,23 @@ func TestPageIsCompleted(t *testing.T) {
 	if visited != 1 {
 		t.Errorf("finished %d times", visited)
 	}
+	// Nor where nobody opened it.
+	declined := raw("declined", func(ctx context.Context) (any, error) {
+		if _, err := interrupt.Ask(ctx, interrupt.URL("Connect", "https://example.com/connect")); !errors.Is(err, interrupt.ErrDeclined) {
+			return nil, err
+		}
+		return "not connected", nil
+	}, nil)
+	p = answering("decline")
+	cs = connect(t, memSite(t, nil, declined), legacy, p, func(o *mcp.ClientOptions) {
+		o.ElicitationCompleteHandler = func(_ context.Context, req *mcp.ElicitationCompleteNotificationRequest) {
+			completed <- req.Params.ElicitationID
+		}
+	})
+	wantText(t, call(t, cs, "declined", `{}`), "not connected")
+	if len(completed) != 0 {
+		t.Errorf("%s is completed", <-completed)
+	}
 	// 2026-07-28 has neither.
 	p = answering("accept", "accept")
 	wantText(t, call(t, connect(t, s, modern, p), "connect", `{}`), "connected")
