@@ -18,8 +18,8 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// The users of a server over HTTP are known by their bearer tokens, and each is asked what he calls
-// for.
+// The users of a server over HTTP are known by their bearer tokens. What somebody calls is asked of
+// him alone.
 func ExampleBridge_HTTPHandler() {
 	type Input struct {
 		Service string `json:"service"`
