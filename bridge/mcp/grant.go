@@ -15,7 +15,7 @@ import (
 // A Request is what a host decides on. All of it is of the very request that is served, also in a
 // session that an earlier one began. Only TokenInfo and Session are authenticated.
 type Request struct {
-	Tool string
+	Tool string // the one called, or the one that asked what the request answers
 	// TokenInfo is what the host's own [auth.RequireBearerToken] found; nil where there is none.
 	// Its UserID is what the SDK binds a session of the transport to. Without one the session has
 	// to be served by [Bridge.HTTPHandler], or else is refused: another user who knows its ID could

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -175,4 +176,30 @@ func TestAnswerFromBefore(t *testing.T) {
 	wantEnding(t, call(t, cs, "deploy", `{"service":"api"}`), gate.ErrDeclined)
 	asked.want(t, 2)
 	effects.want(t, 0)
+}
+
+// Two calls that wait in one session are each answered.
+func TestTwoCallsInASession(t *testing.T) {
+	var effects counter
+	s := memSite(t, &mcpbridge.Options{Authorize: byUser}, deploy(&effects, nil))
+	var both sync.WaitGroup
+	both.Add(2)
+	cs := as(t, serve(t, &users{}, s), "ann", legacy, answering(), func(o *mcp.ClientOptions) {
+		o.ElicitationHandler = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			both.Done()
+			both.Wait()
+			return accept(allow), nil
+		}
+	})
+	var calls sync.WaitGroup
+	for _, service := range []string{"api", "db"} {
+		calls.Go(func() {
+			result, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "deploy", Arguments: map[string]any{"service": service}})
+			if err != nil || textOf(result) != "deployed "+service {
+				t.Errorf("%s: %+v, %v", service, result, err)
+			}
+		})
+	}
+	calls.Wait()
+	effects.want(t, 2)
 }

@@ -41,8 +41,10 @@ func (b *Bridge) waitsIn(session string) []*wait {
 
 // admits reports whether a request in a session in which calls wait for a person comes from whom
 // they are served as. It can bring the answer, or break the call off, and is no call that the host
-// is asked about; the SDK compares the users of token infos, where there are any. waits are those
-// calls: what the request answers is one of them, or was asked while it was on its way.
+// is asked about; the SDK compares the users of token infos, where there are any.
+//
+// waits are those calls. The answer to a question that was not asked yet when its request came is
+// not known to be anybody's: ids of questions can be guessed.
 func (b *Bridge) admits(r *http.Request) (waits []string, ok bool) {
 	for _, w := range b.waitsIn(r.Header.Get(sessionHeader)) {
 		same := w.request
