@@ -81,7 +81,7 @@ func TestPackagesHaveExamples(t *testing.T) {
 func TestShownCodeIsTested(t *testing.T) {
 	for page, tested := range map[string][]string{
 		"README.md":        {"gate/example_test.go", "agent/example_test.go", "bridge/mcp/example_test.go"},
-		"docs/mcp.md":      {"bridge/mcp/example_test.go"},
+		"docs/mcp.md":      {"bridge/mcp/example_test.go", "bridge/mcp/example_http_test.go"},
 		"docs/handlers.md": {"gate/gatetest/handlers_test.go"},
 		"docs/agent.md":    {"agent/example_test.go", "agent/example_wrap_test.go"},
 	} {

@@ -50,7 +50,7 @@ func open(t *testing.T, store checkpoint.Store, opts gate.Options) *gate.Gate {
 		opts.Keys = [][]byte{testKey}
 	}
 	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.NewTextHandler(testLog{t}, nil))
+		opts.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
 	opts.Logger = slog.New(slog.NewMultiHandler(opts.Logger.Handler(), slog.NewTextHandler(&leaks, nil)))
 	opts.Observer = overheard{opts.Observer}
@@ -72,13 +72,6 @@ func open(t *testing.T, store checkpoint.Store, opts gate.Options) *gate.Gate {
 func openMem(t *testing.T, tools ...*gate.Tool) *gate.Gate {
 	t.Helper()
 	return open(t, memstore.New(), gate.Options{Tools: tools})
-}
-
-type testLog struct{ t *testing.T }
-
-func (l testLog) Write(p []byte) (int, error) {
-	l.t.Logf("%s", p)
-	return len(p), nil
 }
 
 // A host is a gate or one of its faces.

@@ -20,9 +20,9 @@ func (c *call) answers(token gate.Token) (gate.Answers, error) {
 	answers := gate.Answers{}
 	for key, one := range given {
 		id, kind, _ := readKey(key, token)
-		payload, err := payloadOf(kind, one)
+		payload, err := one.Payload(kind)
 		if err != nil {
-			return nil, err
+			return nil, malformed(err.Error())
 		}
 		answers[id] = payload
 	}
@@ -83,13 +83,4 @@ var reserved = []string{"roots", "role"}
 
 func readAnswer(text json.RawMessage) (elicit.Answer, error) {
 	return elicit.ReadAnswer(text, mcp.DefaultMaxRequestBodyBytes, reserved...)
-}
-
-// payloadOf is what the gate checks for a question of that type.
-func payloadOf(kind string, one elicit.Answer) (json.RawMessage, error) {
-	payload, err := one.Payload(kind)
-	if err != nil {
-		return nil, malformed(err.Error())
-	}
-	return payload, nil
 }

@@ -31,8 +31,8 @@ type Bridge struct {
 	mu      sync.Mutex // guards what follows
 	tools   map[string]bool
 	closed  bool
-	waits   map[*context.CancelFunc]visit // questions that are with the clients of sessions over HTTP
-	leaving map[visit]int                 // what is being ended, and by how many requests
+	waits   map[string]map[*wait]bool // by session: questions that are with its client, over HTTP
+	leaving map[visit]int             // what is being ended, and by how many requests
 }
 
 // New makes a bridge from the gate to the server. It adds a middleware to the server, and nothing
@@ -46,7 +46,7 @@ func New(server *mcp.Server, g *gate.Gate, opts *Options) (*Bridge, error) {
 		return nil, fmt.Errorf("make bridge: %w", err)
 	}
 	b := &Bridge{server: server, gate: g, opts: o, faces: map[wire]*gate.Face{}, text: "parley/" + rand.Text(), tools: map[string]bool{}}
-	b.waits, b.leaving = map[*context.CancelFunc]visit{}, map[visit]int{}
+	b.waits, b.leaving = map[string]map[*wait]bool{}, map[visit]int{}
 	for _, w := range wires {
 		fits := func(p *gate.Prompt) error { return b.fits(w, p) }
 		face, err := g.NewFace(o.Name, &gate.FaceOptions{MaxPrompts: w.maxPrompts(o), Fits: fits})
@@ -57,7 +57,7 @@ func New(server *mcp.Server, g *gate.Gate, opts *Options) (*Bridge, error) {
 	}
 	b.closing, b.close = context.WithCancel(context.Background())
 	server.AddReceivingMiddleware(lowerInitialize)
-	server.AddSendingMiddleware(keepAnswers)
+	server.AddSendingMiddleware(b.keepAnswers)
 	return b, nil
 }
 

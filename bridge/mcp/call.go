@@ -4,19 +4,22 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/canon"
 )
 
 // A call is one tools/call on its way through the gate.
 type call struct {
 	*Bridge
-	tool *tool
-	req  *mcp.CallToolRequest
-	wire wire
-	note note
+	tool  *tool
+	req   *mcp.CallToolRequest
+	wire  wire
+	note  note
+	scope string // as whom the round is served
 	// progress is what the handler's progress goes to; nil: the client does not listen.
 	progress *gate.Progress
 }
@@ -25,13 +28,15 @@ type call struct {
 type note struct {
 	seen      bool
 	ambiguous bool
-	text      string // of the input responses
+	waits     []string // that it may answer
+	text      string   // of the input responses, or of the answer
 }
 
 func (b *Bridge) noteOf(meta map[string]any) note {
 	v, seen := meta[b.text]
-	text, ok := v.(string)
-	return note{seen: seen, ambiguous: seen && !ok, text: text}
+	whole, ok := v.(string)
+	waits, text, _ := strings.Cut(whole, "\n")
+	return note{seen, seen && !ok, strings.Fields(waits), text}
 }
 
 // handler is what the server runs for a tool. Questions become results here, and in no middleware:
@@ -64,6 +69,7 @@ func (c *call) gateCall(ctx context.Context) (gate.Call, error) {
 	if err != nil {
 		return gate.Call{}, err
 	}
+	c.scope = grant.Scope
 	arguments := c.req.Params.Arguments
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
@@ -91,23 +97,43 @@ func (c *call) conclude(ctx context.Context, result json.RawMessage) *mcp.CallTo
 	if c.tool.project == nil {
 		return plain(result)
 	}
-	var projected *mcp.CallToolResult
-	err := safely(func() (err error) {
-		projected, err = c.tool.project(result)
-		return err
-	})
-	if err == nil && projected != nil && (projected.InputRequests != nil || projected.RequestState != "") {
-		err = errors.New("a projection asks nothing")
-	}
+	projected, err := c.tool.projected(result)
 	if err != nil { // the work is done: its result is told, if in other words than the host's
 		c.opts.Logger.ErrorContext(ctx, "the projection of a tool's result failed", "tool", c.tool.name, "err", err)
 	}
 	if err != nil || projected == nil {
 		return plain(result)
 	}
-	whole := *projected
+	return projected
+}
+
+// projected is what the host makes of a result; nil: nothing. It has structured content where the
+// result has, and none that breaks what the tool published.
+func (t *tool) projected(result json.RawMessage) (*mcp.CallToolResult, error) {
+	var p *mcp.CallToolResult
+	err := safely(func() (err error) {
+		p, err = t.project(result)
+		return err
+	})
+	if err != nil || p == nil {
+		return nil, err
+	}
+	if p.InputRequests != nil || p.RequestState != "" {
+		return nil, errors.New("a projection asks nothing")
+	}
+	whole := *p
 	if whole.StructuredContent == nil {
 		whole.StructuredContent = plain(result).StructuredContent
+		return &whole, nil
 	}
-	return &whole
+	content, err := canon.Marshal(whole.StructuredContent)
+	switch {
+	case err != nil:
+		return nil, err
+	case !isObject(content):
+		return nil, errors.New("the structured content is no object")
+	case t.output != nil && !whole.IsError:
+		return &whole, t.output.Validate(content)
+	}
+	return &whole, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -167,22 +168,31 @@ func TestToolAnsweredElsewhere(t *testing.T) {
 	}
 }
 
-// R34: what is too large for a message is not asked, and nothing is stored.
+// R34: what is too large for a message is not asked, and nothing is stored. The SDK writes a quote in
+// the arguments as four bytes; HTML it escapes in results only.
 func TestWireFormIsBounded(t *testing.T) {
 	for _, version := range protocols {
-		store := memstore.New()
-		var effects counter
-		tool := deploy(&effects, nil)
-		s := newSite(t, openGate(t, store, gate.Options{Tools: []*gate.Tool{tool}}), &mcpbridge.Options{MaxWire: 8 << 10}, tool)
-		service := make([]byte, 4<<10)
-		for i := range service {
-			service[i] = '<' // six bytes of JSON each, as the SDK writes it
-		}
-		arguments, _ := json.Marshal(map[string]string{"service": string(service)})
-		_, err := connect(t, s, version, &person{}).CallTool(t.Context(), &mcp.CallToolParams{Name: "deploy", Arguments: json.RawMessage(arguments)})
-		wantError(t, err, mcpbridge.CodeUnsupportedForm, gate.ErrUnsupportedForm)
-		if n := stored(t, store); n != 0 {
-			t.Errorf("%d records", n)
+		for char, asked := range map[string]int{`"`: 0, "<": 1} {
+			store := memstore.New()
+			var effects counter
+			tool := deploy(&effects, nil)
+			s := newSite(t, openGate(t, store, gate.Options{Tools: []*gate.Tool{tool}}), &mcpbridge.Options{MaxWire: 12 << 10}, tool)
+			arguments, _ := json.Marshal(map[string]string{"service": strings.Repeat(char, 3<<10)})
+			p := answering("accept:" + allow)
+			_, err := connect(t, s, version, p).CallTool(t.Context(), &mcp.CallToolParams{Name: "deploy", Arguments: json.RawMessage(arguments)})
+			if version == modern {
+				asked = 0
+			}
+			if p.want(t, asked); asked > 0 {
+				if err != nil {
+					t.Errorf("%s: %v", version, err)
+				}
+				continue
+			}
+			wantError(t, err, mcpbridge.CodeUnsupportedForm, gate.ErrUnsupportedForm)
+			if n := stored(t, store); n != 0 {
+				t.Errorf("%d records", n)
+			}
 		}
 	}
 }

@@ -23,7 +23,9 @@
 // Options.Authorize decides on every round, from that request's own token info, as whom it is
 // served (Grant). Without it only what comes over stdio or another transport with one client is
 // served. Each round is bound to the transport's own session, where there is one, and to the
-// granted dialog; over stateless HTTP, which has no session, a host has to name a dialog.
+// granted dialog; over stateless HTTP, which has no session, a host has to name a dialog. In a
+// session an answer is a request of its own, which Bridge.HTTPHandler has Options.Authorize decide
+// on as well.
 //
 // # Questions
 //

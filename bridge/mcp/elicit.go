@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/canon"
 	"github.com/parley-go/parley/internal/elicit"
 )
 
@@ -20,22 +22,32 @@ type keeper struct {
 	result *mcp.ElicitResult // nil: there is no answer
 	err    error
 	bridge *Bridge
+	wait   string // that the answer is to, where the bridge's HTTP handler admits it; empty: any
 	one    elicit.Answer
 }
 
 type keeperKey struct{}
 
+// errNoAnswer is what the SDK would have said itself, had it been let see the answer.
+var errNoAnswer = errors.New("the answer to the elicitation cannot be read")
+
 // keepAnswers is a sending middleware: it stands between the client's answer and what the SDK does
-// with it.
-func keepAnswers(next mcp.MethodHandler) mcp.MethodHandler {
+// with it. An answer to what the server asks itself, beside the bridge, is left as it came.
+func (b *Bridge) keepAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		result, err := next(ctx, method, req)
-		if k, ok := ctx.Value(keeperKey{}).(*keeper); ok && err == nil {
-			if answer, ok := result.(*mcp.ElicitResult); ok && answer != nil {
-				k.keep(answer)
+		answer, ok := result.(*mcp.ElicitResult)
+		if err != nil || !ok || answer == nil {
+			return result, err
+		}
+		if k, ours := ctx.Value(keeperKey{}).(*keeper); ours && k.bridge == b {
+			k.keep(answer)
+		} else if b.noteOf(answer.Meta).seen {
+			if delete(answer.Meta, b.text); answer.Action == "" {
+				return nil, errNoAnswer
 			}
 		}
-		return result, err
+		return result, nil
 	}
 }
 
@@ -43,6 +55,8 @@ func keepAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 func (k *keeper) keep(answer *mcp.ElicitResult) {
 	k.result = answer
 	switch n := k.bridge.noteOf(answer.Meta); {
+	case k.wait != "" && !slices.Contains(n.waits, k.wait):
+		k.err = errors.New("it is not known whose it is")
 	case n.ambiguous:
 		k.err = errors.New("it cannot be read")
 	case n.seen:
@@ -52,26 +66,51 @@ func (k *keeper) keep(answer *mcp.ElicitResult) {
 	}
 }
 
-// elicit asks the client and returns what it sent. It waits until the prompt's deadline, the end of
-// the request's token, of its session, or the bridge's.
-func (c *call) elicit(ctx context.Context, p *gate.Prompt, params *mcp.ElicitParams) (elicit.Answer, error) {
+// An unread answer is one that cannot be read, or can be read in two ways. Like others that are no
+// answer it is asked for again. Nothing of it is in the reason.
+type unread struct {
+	reason string
+	end    *gate.Error // where it was the last one
+}
+
+func (u *unread) Error() string { return u.end.Error() }
+func (u *unread) Unwrap() error { return u.end }
+
+func unreadable(p *gate.Prompt, q gate.Question, err error) error {
+	reason := canon.Clip(err.Error(), elicit.MaxReason)
+	return &unread{reason, &gate.Error{
+		Code: gate.ErrInvalidAnswer, Message: reason, StillOpen: true, Question: q.ID, Interaction: p.Interaction,
+	}}
+}
+
+// elicit asks the client and returns its answer for the gate. It waits until the prompt's deadline,
+// the end of the request's token, of its session, or the bridge's.
+func (c *call) elicit(ctx context.Context, p *gate.Prompt, q gate.Question, params *mcp.ElicitParams) (json.RawMessage, error) {
 	k := &keeper{bridge: c.Bridge}
 	ctx, cancel := c.until(context.WithValue(ctx, keeperKey{}, k), p)
 	defer cancel()
 	defer context.AfterFunc(c.closing, cancel)()
-	defer c.stays(cancel)()
+	name, done := c.stays(cancel)
+	defer done()
+	if ctx.Value(handledKey{}) == c.Bridge {
+		k.wait = name
+	}
 	_, err := c.req.Session.Elicit(ctx, params)
 	switch {
 	case k.result != nil && k.err != nil:
-		return elicit.Answer{}, malformed(k.err.Error())
+		return nil, unreadable(p, q, k.err)
 	case k.result != nil:
-		return k.one, nil
+		payload, err := k.one.Payload(q.Type)
+		if err != nil {
+			return nil, unreadable(p, q, err)
+		}
+		return payload, nil
 	case c.closing.Err() != nil:
-		return elicit.Answer{}, shuttingDown()
+		return nil, shuttingDown()
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return elicit.Answer{}, c.overdue(p)
+		return nil, c.overdue(p)
 	case ctx.Err() != nil:
-		return elicit.Answer{}, ctx.Err()
+		return nil, ctx.Err()
 	}
 	// A client that says it can ask and cannot, that failed, or whose answer the SDK cannot decode.
 	// What it or the SDK says of that can hold what the person typed, so that only the number of an
@@ -82,7 +121,7 @@ func (c *call) elicit(ctx context.Context, p *gate.Prompt, params *mcp.ElicitPar
 		number = refused.Code
 	}
 	c.opts.Logger.WarnContext(ctx, "a client did not answer a question", "tool", c.tool.name, "number", number)
-	return elicit.Answer{}, &gate.Error{
+	return nil, &gate.Error{
 		Code: gate.ErrConfirmationRequired, Message: "the client did not bring an answer from anybody", Interaction: p.Interaction,
 	}
 }

@@ -1,6 +1,7 @@
 package mcpbridge
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -43,11 +44,13 @@ func (b *Bridge) fits(w wire, p *gate.Prompt) error {
 	return nil
 }
 
-// sizeOf is what the SDK makes of it on the wire.
+// sizeOf is what the SDK makes of it on the wire, where it does not escape HTML itself.
 func sizeOf[T *mcp.CallToolResult | *mcp.ElicitParams](v T) int {
-	raw, err := json.Marshal(v)
-	if err != nil {
+	var wire bytes.Buffer
+	e := json.NewEncoder(&wire)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
 		return math.MaxInt32 // it has no wire form
 	}
-	return len(raw)
+	return wire.Len()
 }

@@ -27,14 +27,7 @@ const (
 
 var testKey = []byte("0123456789abcdef0123456789abcdef")
 
-type testLog struct{ t *testing.T }
-
-func (l testLog) Write(p []byte) (int, error) {
-	l.t.Logf("%s", p)
-	return len(p), nil
-}
-
-func logger(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(testLog{t}, nil)) }
+func logger(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
 
 // openGate opens a gate that the test's end closes.
 func openGate(t *testing.T, store checkpoint.Store, opts gate.Options) *gate.Gate {

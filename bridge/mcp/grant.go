@@ -15,10 +15,11 @@ import (
 // A Request is what a host decides on. All of it is of the very request that is served, also in a
 // session that an earlier one began. Only TokenInfo and Session are authenticated.
 type Request struct {
-	Tool string
-	// TokenInfo is what the host's own [auth.RequireBearerToken] found; nil where there is none. In
-	// a session of the transport it has a UserID, which is what the SDK binds the session to:
-	// without one the request is refused, since another user who knows its ID could answer.
+	Tool string // the one called, or the one that asked what the request answers
+	// TokenInfo is what the host's own [auth.RequireBearerToken] found; nil where there is none.
+	// Its UserID is what the SDK binds a session of the transport to. Without one the session has
+	// to be served by [Bridge.HTTPHandler], or else is refused: another user who knows its ID could
+	// answer.
 	TokenInfo *auth.TokenInfo
 	// Session is the transport's own session ID; empty on stdio, and on stateless HTTP.
 	Session string
@@ -56,37 +57,53 @@ func localOnly(_ context.Context, r Request) (Grant, error) {
 	return Grant{Scope: localScope}, nil
 }
 
+// A handledKey is that of a session's context which tells whose HTTP handler serves it.
+type handledKey struct{}
+
+// request is what the host decides on for the call.
+func (c *call) request() Request {
+	r := Request{Tool: c.req.Params.Name, Session: c.req.Session.ID(), Client: c.req.ClientInfo()}
+	if extra := c.req.Extra; extra != nil {
+		if r.TokenInfo, r.Header = extra.TokenInfo, extra.Header; r.Header == nil {
+			r.Header = http.Header{}
+		}
+	}
+	return r
+}
+
 // grant asks the host as whom the request is served, and whether its token is good still. The
 // session that it returns binds what the transport and the host name, each on its own (R21).
 func (c *call) grant(ctx context.Context) (Grant, error) {
-	r := Request{Tool: c.req.Params.Name, Session: c.req.Session.ID(), Client: c.req.ClientInfo()}
-	if extra := c.req.Extra; extra != nil {
-		r.TokenInfo, r.Header = extra.TokenInfo, extra.Header
-	}
+	r := c.request()
 	// Of its SSE transport the SDK brings neither a header nor a session, but it begins as HTTP.
-	if r.Header == nil && (c.req.Extra != nil || ctx.Value(http.ServerContextKey) != nil) {
+	if r.Header == nil && ctx.Value(http.ServerContextKey) != nil {
 		r.Header = http.Header{}
 	}
-	// Answers in a session are requests of their own, which nobody is asked about: that they are of
-	// the session's user the SDK finds out by UserID, and does not where that is empty.
-	if r.Session != "" && r.TokenInfo != nil && r.TokenInfo.UserID == "" {
-		return Grant{}, c.unauthorized(ctx, errors.New("the token info has no UserID, which binds its session"))
+	// Answers in a session are requests of their own. The bridge's handler sees them; else it is by
+	// UserID alone that the SDK finds out whether they are of the session's user.
+	nobody := r.TokenInfo == nil || r.TokenInfo.UserID == ""
+	if r.Session != "" && r.Header != nil && nobody && ctx.Value(handledKey{}) != c.Bridge {
+		return Grant{}, c.unauthorized(ctx, errors.New("nothing binds the session to a user: it takes Bridge.HTTPHandler, or a UserID"))
 	}
-	if r.TokenInfo != nil && !r.TokenInfo.Expiration.IsZero() && !c.opts.Now().Before(r.TokenInfo.Expiration) {
-		return Grant{}, c.unauthorized(ctx, errors.New("the token has expired"))
+	g, err := c.authorize(ctx, r)
+	if err == nil {
+		g.Session, err = session(r, g)
 	}
-	var g Grant
-	err := safely(func() (err error) {
-		g, err = c.opts.Authorize(valueless{ctx}, r)
-		return err
-	})
 	if err != nil {
 		return Grant{}, c.unauthorized(ctx, err)
 	}
-	if g.Session, err = session(r, g); err != nil {
-		return Grant{}, c.unauthorized(ctx, err)
-	}
 	return g, nil
+}
+
+func (b *Bridge) authorize(ctx context.Context, r Request) (g Grant, err error) {
+	if r.TokenInfo != nil && !r.TokenInfo.Expiration.IsZero() && !b.opts.Now().Before(r.TokenInfo.Expiration) {
+		return Grant{}, errors.New("the token has expired")
+	}
+	err = safely(func() (err error) {
+		g, err = b.opts.Authorize(valueless{ctx}, r)
+		return err
+	})
+	return g, err
 }
 
 func session(r Request, g Grant) (string, error) {

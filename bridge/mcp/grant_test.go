@@ -144,87 +144,34 @@ func TestOverSSE(t *testing.T) {
 	}
 }
 
-// R24: an answer in a session is a request that nobody authorizes but the SDK, by the UserID of its
-// token. Another user does not get to answer, and a session that has no UserID is not served.
-func TestAnswerOfAnotherUser(t *testing.T) {
-	for name, id := range map[string]func(user string) string{
-		"users with an ID": func(user string) string { return user },
-		"users without":    func(string) string { return "" },
-	} {
-		t.Run(name, func(t *testing.T) {
-			var effects counter
-			s := memSite(t, &mcpbridge.Options{Authorize: func(_ context.Context, r mcpbridge.Request) (mcpbridge.Grant, error) {
-				return mcpbridge.Grant{Scope: r.TokenInfo.Extra["user"].(string)}, nil
-			}}, deploy(&effects, nil))
-			verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
-				user := strings.TrimPrefix(token, "token-of-")
-				return &auth.TokenInfo{UserID: id(user), Extra: map[string]any{"user": user}, Expiration: time.Now().Add(time.Hour)}, nil
-			}
-			server := httptest.NewServer(auth.RequireBearerToken(verify, nil)(s.bridge.HTTPHandler(nil)))
-			t.Cleanup(server.Close)
-			session, asked := "", false
-			cs := as(t, server, "ann", legacy, nil, func(o *mcp.ClientOptions) {
-				o.Capabilities = both()
-				o.ElicitationHandler = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-					asked = true
-					// Bob knows the session's ID, and that the server counts its questions.
-					answer := `{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":` + allow + `}}`
-					r, err := http.NewRequest(http.MethodPost, server.URL, strings.NewReader(answer))
-					if err != nil {
-						return nil, err
-					}
-					for name, value := range map[string]string{
-						"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
-						"Mcp-Session-Id": session, "Mcp-Protocol-Version": legacy,
-					} {
-						r.Header.Set(name, value)
-					}
-					response, err := (&http.Client{Transport: bearer{"bob"}}).Do(r)
-					if err != nil {
-						return nil, err
-					}
-					response.Body.Close()
-					if response.StatusCode != http.StatusForbidden {
-						t.Errorf("bob's answer: status %d", response.StatusCode)
-					}
-					return &mcp.ElicitResult{Action: "decline"}, nil
-				}
-			})
-			session = cs.ID()
-			result, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "deploy", Arguments: map[string]any{"service": "api"}})
-			effects.want(t, 0)
-			if id("ann") == "" {
-				wantError(t, err, mcpbridge.CodeUnauthorized, gate.ErrUnauthorized)
-				return
-			}
-			if err != nil || !asked || !result.IsError {
-				t.Errorf("asked %t, result %+v, error %v", asked, result, err)
-			}
-		})
-	}
-}
-
 // R24: no round is served past the expiration of its request's token: neither a new one, nor one of
-// an older session, whose call began before.
+// an older session, whose call began before. An answer past it is none of hers.
 func TestTokenInfoExpires(t *testing.T) {
 	now := newClock()
 	var effects counter
-	u := &users{expire: map[string]time.Time{"ann": now.Now().Add(time.Minute)}}
+	expiration := now.Now().Add(time.Minute)
 	s := memSite(t, &mcpbridge.Options{Authorize: byUser, Now: now.Now}, deploy(&effects, nil))
-	server := serve(t, u, s)
-	late := &person{answers: []string{"accept:" + allow}}
-	cs := as(t, server, "ann", legacy, nil, func(o *mcp.ClientOptions) {
+	late := answering("accept:"+allow, "accept:"+allow)
+	waits := func(o *mcp.ClientOptions) {
 		o.Capabilities = both()
 		o.ElicitationHandler = func(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			now.add(time.Minute)
 			return late.elicit(ctx, req)
 		}
-	})
-	_, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "deploy", Arguments: map[string]any{"service": "api"}})
-	wantError(t, err, mcpbridge.CodeUnauthorized, gate.ErrUnauthorized)
-	_, err = cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "deploy", Arguments: map[string]any{"service": "api"}})
-	wantError(t, err, mcpbridge.CodeUnauthorized, gate.ErrUnauthorized)
+	}
+	there, here := mcp.NewInMemoryTransports()
+	cs := dial(t, s, tokened{there, expiration}, here, legacy, nil, waits)
+	for range 2 {
+		_, err := cs.CallTool(t.Context(), with("deploy", `{"service":"api"}`, "", nil))
+		wantError(t, err, mcpbridge.CodeUnauthorized, gate.ErrUnauthorized)
+	}
 	late.want(t, 1)
+	now.add(-time.Minute)
+	cs = as(t, serve(t, &users{expire: map[string]time.Time{"ann": expiration}}, s), "ann", legacy, nil, waits)
+	if _, err := cs.CallTool(t.Context(), with("deploy", `{"service":"api"}`, "", nil)); err == nil || !strings.Contains(err.Error(), "Forbidden") {
+		t.Errorf("the answer is taken: %v", err)
+	}
+	late.want(t, 2)
 	effects.want(t, 0)
 }
 

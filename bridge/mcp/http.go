@@ -3,6 +3,7 @@ package mcpbridge
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -11,17 +12,26 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-const defaultSessionTimeout = time.Hour
+const (
+	defaultSessionTimeout = time.Hour
+	versionHeader         = "Mcp-Protocol-Version"
+	sessionHeader         = "Mcp-Session-Id"
+)
 
 // HTTPHandler serves the bridge's server over streamable HTTP: protocol 2026-07-28, which has no
 // sessions, and the older ones with sessions, on one address. The SDK's own handler serves either
-// the one or the other. Answers are kept as clients wrote them, as by [Bridge.Transport].
+// the one or the other. Answers are kept as clients wrote them, as by [Bridge.Transport]. A session
+// that is initialized with 2026-07-28 is negotiated down, also where the header says it, before
+// there is anything to say: the SDK alone refuses that.
 //
 // Options are the SDK's, but for sessions that nobody ends: after an hour without a request they
 // are closed, where SessionTimeout says nothing else (negative: never). A call that waits for a
 // person is a request. With Stateless older protocols have no sessions either, and their clients
-// cannot be asked. Who calls is for [auth.RequireBearerToken] around this handler to find out, and
-// for Options.Authorize to decide.
+// cannot be asked.
+//
+// Who calls is for [auth.RequireBearerToken] around this handler to find out, and for
+// Options.Authorize to decide, also of what comes in a session while a question waits there: what
+// has another scope than the call that asked is forbidden.
 func (b *Bridge) HTTPHandler(opts *mcp.StreamableHTTPOptions) http.Handler {
 	var o mcp.StreamableHTTPOptions
 	if opts != nil {
@@ -39,45 +49,55 @@ func (b *Bridge) HTTPHandler(opts *mcp.StreamableHTTPOptions) http.Handler {
 	alone.Stateless = true
 	stateless := mcp.NewStreamableHTTPHandler(server, &alone)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !b.keepRequest(w, r, limit) {
+		waits, ok := b.admits(r)
+		if !ok {
+			http.Error(w, "the session is somebody else's", http.StatusForbidden)
 			return
 		}
-		if r.Header.Get("Mcp-Protocol-Version") >= version2026 {
+		begins, ok := b.keepRequest(w, r, limit, waits)
+		switch {
+		case !ok:
+			return
+		case begins && r.Header.Get(versionHeader) >= version2026:
+			// Its header is what the client hopes for; what it gets is in the response.
+			r = r.Clone(r.Context())
+			r.Header.Del(versionHeader)
+		case r.Header.Get(versionHeader) >= version2026:
 			stateless.ServeHTTP(w, r)
 			return
 		}
 		if r.Method == http.MethodDelete {
 			defer b.leave(r)()
 		}
-		sessions.ServeHTTP(w, r)
+		sessions.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), handledKey{}, b)))
 	})
 }
 
-// keepRequest keeps the text of answers in the request's body. It reports false where it has
-// refused the request.
-func (b *Bridge) keepRequest(w http.ResponseWriter, r *http.Request, limit int64) bool {
+// keepRequest keeps the text of answers in the request's body, and reports whether it begins a
+// session. It reports false for ok where it has refused the request.
+func (b *Bridge) keepRequest(w http.ResponseWriter, r *http.Request, limit int64, waits []string) (begins, ok bool) {
 	if r.Body == nil {
-		return true
+		return false, true
 	}
 	if limit > 0 {
 		r.Body = http.MaxBytesReader(w, r.Body, limit)
 	}
 	if r.Method != http.MethodPost {
-		return true
+		return false, true
 	}
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
-		body, err = b.keepBody(body)
+		body, begins, err = b.keepBody(body, waits)
 	}
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
 		http.Error(w, "request body too large", http.StatusRequestEntityTooLarge)
-		return false
+		return false, false
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusBadRequest)
-		return false
+		return false, false
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return true
+	return begins, true
 }

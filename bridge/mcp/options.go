@@ -15,7 +15,9 @@ type Options struct {
 	// serve each other's rounds have different ones. Default: mcp.
 	Name string
 	// Authorize decides as whom a request is served. It is asked anew for every round (R24). An
-	// error refuses the request; its text stays with the host. The context has no values: those of
+	// error refuses the request; its text stays with the host. Behind [Bridge.HTTPHandler] it is
+	// asked as well about what comes in a session in which a question waits, such as the answer:
+	// that has to be of the scope that the call was served as. The context has no values: those of
 	// a session are of the request that began it, and may be somebody else's. Default: what comes
 	// without HTTP is served as one local principal, and nothing else is.
 	Authorize func(ctx context.Context, r Request) (Grant, error)

@@ -75,14 +75,17 @@ func inputRequired(w wire, p *gate.Prompt, reasons map[string]string) (*mcp.Call
 // in which question and why; "" is all of them. Whether the question is open is not known of
 // answers that are too large, which is found out first: there it turns out with the next request.
 func again(err error) (reason, question string, ok bool) {
+	if u, ok := errors.AsType[*unread](err); ok {
+		return u.reason, u.end.Question, true
+	}
 	var e *gate.Error
 	switch {
 	case !errors.As(err, &e):
 		return "", "", false
 	case e.Code == gate.ErrInvalidAnswer && e.StillOpen:
 		return elicit.Reason(e), e.Question, true
-	case e.Code == gate.ErrTooLarge:
-		return e.Message, "", true
+	case e.Code == gate.ErrTooLarge, e.Code == gate.ErrUnauthorized && e.StillOpen: // it may not be remembered
+		return e.Message, e.Question, true
 	}
 	return "", "", false
 }

@@ -2,6 +2,7 @@ package mcpbridge
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -20,6 +21,7 @@ const maxInvalid = 3
 func (c *call) converse(ctx context.Context) (*mcp.CallToolResult, error) {
 	var request gate.Call
 	var asked *gate.Prompt // what the request answers; nil: it is the first
+	var none error         // why the client's answer to one of the questions is none; it ends at the bridge
 	invalid, reasons := 0, map[string]string{}
 	for {
 		granted, err := c.gateCall(ctx)
@@ -28,7 +30,10 @@ func (c *call) converse(ctx context.Context) (*mcp.CallToolResult, error) {
 		}
 		granted.Token, granted.Answers = request.Token, request.Answers
 		request = granted
-		outcome, err := c.face().Invoke(ctx, request)
+		var outcome gate.Outcome
+		if err = none; err == nil {
+			outcome, err = c.face().Invoke(ctx, request)
+		}
 		if reason, id, ok := again(err); ok && asked != nil {
 			if invalid++; invalid == maxInvalid {
 				return c.fail(ctx, err)
@@ -41,7 +46,7 @@ func (c *call) converse(ctx context.Context) (*mcp.CallToolResult, error) {
 			if err != nil {
 				return c.fail(ctx, err)
 			}
-			c.completed(ctx, asked, outcome.Prompt)
+			c.completed(ctx, asked, request.Answers, outcome.Prompt)
 			if outcome.Prompt == nil {
 				return c.conclude(ctx, outcome.Result), nil
 			}
@@ -55,8 +60,9 @@ func (c *call) converse(ctx context.Context) (*mcp.CallToolResult, error) {
 			asked = outcome.Prompt
 		}
 		request.Token = asked.Token
-		if err := c.ask(ctx, asked, request.Answers, reasons); err != nil {
-			return c.fail(ctx, err)
+		none = c.ask(ctx, asked, request.Answers, reasons)
+		if _, _, ok := again(none); none != nil && !ok {
+			return c.fail(ctx, none)
 		}
 	}
 }
@@ -71,25 +77,23 @@ func (c *call) ask(ctx context.Context, p *gate.Prompt, answers gate.Answers, re
 		if err != nil {
 			return err
 		}
-		one, err := c.elicit(ctx, p, params)
+		payload, err := c.elicit(ctx, p, q, params)
 		if err != nil {
 			return err
 		}
-		if answers[q.ID], err = payloadOf(q.Type, one); err != nil {
-			return err
-		}
+		answers[q.ID] = payload
 	}
 	return nil
 }
 
-// completed tells the client that a page it opened has served its purpose: the handler went on, and
-// did not ask for the same page again.
-func (c *call) completed(ctx context.Context, asked, next *gate.Prompt) {
+// completed tells the client that a page it was let open has served its purpose: the handler went
+// on, and did not ask for the same page again.
+func (c *call) completed(ctx context.Context, asked *gate.Prompt, answers gate.Answers, next *gate.Prompt) {
 	if asked == nil || c.wire.era != era2025 || next != nil && next.Token == asked.Token {
 		return
 	}
 	for _, q := range asked.Questions {
-		if q.Type != interrupt.TypeURL || next != nil && asksAgain(q, next) {
+		if q.Type != interrupt.TypeURL || !accepted(answers[q.ID]) || next != nil && asksAgain(q, next) {
 			continue
 		}
 		params := &mcp.ElicitationCompleteParams{ElicitationID: q.ID}
@@ -97,6 +101,11 @@ func (c *call) completed(ctx context.Context, asked, next *gate.Prompt) {
 			c.opts.Logger.DebugContext(ctx, "a completed elicitation was not told", "tool", c.tool.name, "err", err)
 		}
 	}
+}
+
+func accepted(payload json.RawMessage) bool {
+	var answer struct{ Action interrupt.Action }
+	return json.Unmarshal(payload, &answer) == nil && answer.Action == interrupt.ActionAccept
 }
 
 // asksAgain reports whether a later prompt asks for the same page.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // The SDK decodes what a client answers into Go values: numbers become float64, of two members with
@@ -91,12 +93,13 @@ func object(list []member) json.RawMessage {
 // ambiguous stands in _meta for a message that can be read in two ways.
 var ambiguous = json.RawMessage("false")
 
-// noteFor is the text as a string in JSON, which takes every text of Unicode and no other.
-func noteFor(text json.RawMessage) json.RawMessage {
+// noteFor is a string in JSON, which takes every text of Unicode and no other: in its first line
+// the waits that the message may answer, and then the text.
+func noteFor(text json.RawMessage, waits ...string) json.RawMessage {
 	if !utf8.Valid(text) {
 		return ambiguous
 	}
-	note, _ := json.Marshal(string(text))
+	note, _ := json.Marshal(strings.Join(waits, " ") + "\n" + string(text))
 	return note
 }
 
@@ -130,19 +133,18 @@ func (b *Bridge) keepCall(params json.RawMessage) json.RawMessage {
 // noToken is refused as every other string is that is no token.
 var noToken = json.RawMessage(`"-"`)
 
-// keepResult returns the result of an elicitation with its own text in _meta. Other results stay as
-// they are.
-func (b *Bridge) keepResult(result json.RawMessage) json.RawMessage {
+// keepResult returns the result of an elicitation with its own text in _meta, and nothing else
+// where the SDK would not decode it. Other results stay as they are. waits are the questions in
+// its session that it may answer.
+func (b *Bridge) keepResult(result json.RawMessage, waits []string) json.RawMessage {
 	list, _, err := members(result)
-	if err != nil {
+	if err != nil || !slices.ContainsFunc(list, func(m member) bool { return strings.EqualFold(m.name, "action") }) {
 		return result
 	}
-	for _, m := range list {
-		if strings.EqualFold(m.name, "action") {
-			return b.noted(list, noteFor(result))
-		}
+	if json.Unmarshal(object(without(list, "_meta")), new(mcp.ElicitResult)) != nil {
+		list = nil
 	}
-	return result
+	return b.noted(list, noteFor(result, waits...))
 }
 
 // noted is the object with the note in its _meta. Where that is no object it is made one, and the
@@ -166,32 +168,32 @@ var (
 )
 
 // keepBody is what the bridge's HTTP handler does with the body of a request: one message, or the
-// batch of an old protocol. What is JSON and no message is left to the SDK to refuse.
-func (b *Bridge) keepBody(body []byte) ([]byte, error) {
+// batch of an old protocol. What is JSON and no message is left to the SDK to refuse. It reports
+// whether that message begins a session.
+func (b *Bridge) keepBody(body []byte, waits []string) (kept []byte, begins bool, err error) {
 	if !json.Valid(body) {
-		return nil, errNotJSON
+		return nil, false, errNotJSON
 	}
 	var batch []json.RawMessage
 	if json.Unmarshal(body, &batch) != nil {
-		return b.keepMessage(body)
+		return b.keepMessage(body, waits)
 	}
 	for i := range batch {
-		message, err := b.keepMessage(batch[i])
-		if err != nil {
-			return nil, err
+		if batch[i], _, err = b.keepMessage(batch[i], waits); err != nil {
+			return nil, false, err
 		}
-		batch[i] = message
 	}
-	return json.Marshal(batch)
+	kept, err = json.Marshal(batch)
+	return kept, false, err
 }
 
-func (b *Bridge) keepMessage(body json.RawMessage) (json.RawMessage, error) {
+func (b *Bridge) keepMessage(body json.RawMessage, waits []string) (kept json.RawMessage, begins bool, err error) {
 	list, twice, err := members(body)
 	if err != nil {
-		return body, nil
+		return body, false, nil
 	}
 	if twice {
-		return nil, errTwice
+		return nil, false, errTwice
 	}
 	var method string
 	if err := json.Unmarshal(last(list, "method"), &method); err != nil {
@@ -201,9 +203,22 @@ func (b *Bridge) keepMessage(body json.RawMessage) (json.RawMessage, error) {
 		switch {
 		case m.name == "params" && method == "tools/call":
 			list[i].value = b.keepCall(m.value)
+		case m.name == "params" && method == "initialize":
+			begins = !namesVersion(m.value)
 		case m.name == "result":
-			list[i].value = b.keepResult(m.value)
+			list[i].value = b.keepResult(m.value, waits)
 		}
 	}
-	return object(list), nil
+	return object(list), begins, nil
+}
+
+// namesVersion reports whether a request with those params is of protocol 2026-07-28, in which each
+// one names its version.
+func namesVersion(params json.RawMessage) bool {
+	list, _, err := members(params)
+	if err != nil {
+		return false
+	}
+	meta, _, err := members(last(list, "_meta"))
+	return err == nil && last(meta, mcp.MetaKeyProtocolVersion) != nil
 }

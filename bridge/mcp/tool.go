@@ -23,8 +23,9 @@ type ToolOptions struct {
 	OutputSchema json.RawMessage
 	// Project makes the tool result of what the handler returned: other words, an image, a
 	// resource; [Project] makes one of a typed function. It is pure, and may run again for one
-	// result. Without structured content of its own the result has the handler's; nil stands for
-	// the result as it is, and so does an error, which the host's log has. Default: that.
+	// result. Without structured content of its own the result has the handler's; its own is an
+	// object that fits the output schema. Nil stands for the result as it is, and so does an error,
+	// which the host's log has, and what does not fit. Default: that.
 	Project func(result json.RawMessage) (*mcp.CallToolResult, error)
 	// AnswerElsewhere never asks through the client: the tool's questions wait for an answer by
 	// another road. It takes Options.OutOfBand. Default: the client is asked where it can be.

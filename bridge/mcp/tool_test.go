@@ -95,17 +95,29 @@ func TestResults(t *testing.T) {
 	project := func(w weatherResult) *mcp.CallToolResult {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: w.Sky}}}
 	}
+	structuring := func(content any) func(weatherResult) *mcp.CallToolResult {
+		return func(w weatherResult) *mcp.CallToolResult {
+			result := project(w)
+			result.StructuredContent = content
+			return result
+		}
+	}
 	const same = `{"degrees":7,"sky":"grey"}`
 	for name, tc := range map[string]struct {
-		project func(weatherResult) *mcp.CallToolResult
-		text    string
+		project          func(weatherResult) *mcp.CallToolResult
+		text, structured string
 	}{
-		"other words": {project, "grey"},
-		"none":        {func(weatherResult) *mcp.CallToolResult { return nil }, same},
-		"a panic":     {func(weatherResult) *mcp.CallToolResult { panic("no words") }, same},
+		"other words": {project, "grey", same},
+		"none":        {func(weatherResult) *mcp.CallToolResult { return nil }, same, same},
+		"a panic":     {func(weatherResult) *mcp.CallToolResult { panic("no words") }, same, same},
 		"a question": {func(weatherResult) *mcp.CallToolResult {
 			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"x": &mcp.ElicitParams{}}}
-		}, same},
+		}, same, same},
+		"other content":               {structuring(map[string]int{"degrees": 8}), "grey", `{"degrees":8}`},
+		"content of another type":     {structuring(map[string]string{"degrees": "many"}), same, same},
+		"content that is no object":   {structuring([]int{7}), same, same},
+		"content that is a raw null":  {structuring(json.RawMessage("null")), same, same},
+		"content that is none at all": {structuring(func() {}), same, same},
 	} {
 		tool := weatherTool()
 		s := newSite(t, openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}}), nil)
@@ -114,7 +126,7 @@ func TestResults(t *testing.T) {
 		}
 		r := call(t, connect(t, s, modern, nil), "weather", `{"town":"Bonn"}`)
 		wantText(t, r, tc.text)
-		if structured, _ := json.Marshal(r.StructuredContent); string(structured) != same {
+		if structured, _ := json.Marshal(r.StructuredContent); string(structured) != tc.structured {
 			t.Errorf("%s: structured %s", name, structured)
 		}
 	}

@@ -48,7 +48,7 @@ func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
 			m.Params = c.bridge.keepCall(m.Params)
 		}
 	case *jsonrpc.Response:
-		m.Result = c.bridge.keepResult(m.Result)
+		m.Result = c.bridge.keepResult(m.Result, nil)
 	}
 	return message, nil
 }

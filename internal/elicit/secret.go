@@ -8,11 +8,11 @@ import (
 	"github.com/parley-go/parley/interrupt"
 )
 
-// Words that name a secret wherever they stand, those that do at the end of a name ("token", but
-// not "token count"), and pairs of words.
+// Words that name a secret wherever they stand, and pairs of words that do, also more than one of
+// it; and those that do at the end of a name ("token", but not "token count").
 var (
 	secretWords = []string{
-		"password", "passwd", "pwd", "passphrase", "passcode", "secret", "credential", "credentials", "cvv", "cvc", "apikey",
+		"password", "passwd", "pwd", "passphrase", "passcode", "secret", "credential", "cvv", "cvc", "apikey",
 	}
 	secretLast  = []string{"token", "pin", "otp"}
 	secretPairs = []string{
@@ -30,13 +30,13 @@ func AsksForSecret(f interrupt.Field) bool {
 
 func namesSecret(name string) bool {
 	words := wordsOf(name)
-	for i, word := range words {
-		if slices.Contains(secretWords, word) {
+	before := ""
+	for _, word := range words {
+		one := strings.TrimSuffix(word, "s")
+		if slices.Contains(secretWords, one) || slices.Contains(secretPairs, before+" "+one) {
 			return true
 		}
-		if i+1 < len(words) && slices.Contains(secretPairs, word+" "+words[i+1]) {
-			return true
-		}
+		before = word
 	}
 	return len(words) > 0 && slices.Contains(secretLast, words[len(words)-1])
 }
