@@ -8,6 +8,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/interrupt"
 )
 
 // A Call is a call of one of the gate's tools.
@@ -60,9 +61,15 @@ func (t *Turn) converse(ctx context.Context, shown *ShownCall) (json.RawMessage,
 	defer context.AfterFunc(ctx, stop)()
 	// What is being recorded is not broken off. The handler is told, by Over.
 	recording := context.WithoutCancel(ctx)
+	progress := &gate.Progress{Sink: func(_ context.Context, u interrupt.Update) error { return shown.Progress(u) }}
+	defer func() {
+		for _, err := range progress.Errors() {
+			t.bridge.opts.Logger.DebugContext(ctx, "progress was not shown", "tool", shown.call.Tool, "err", err)
+		}
+	}()
 	request := gate.Call{
 		Tool: shown.call.Tool, Arguments: shown.call.arguments(), Session: string(t.sessionID), Over: over.Done(),
-		StartID: startID(t.sessionID, shown.call.ID),
+		StartID: startID(t.sessionID, shown.call.ID), Progress: progress,
 	}
 	var asked *gate.Prompt
 	for {

@@ -162,6 +162,13 @@ func (o *outbound) notify() {
 	o.changed = make(chan struct{})
 }
 
+// full reports whether more than that is waiting.
+func (o *outbound) full(most int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.size > most
+}
+
 // wait waits until no more than that is waiting, or it makes no difference any more.
 func (o *outbound) wait(ctx context.Context, most int) {
 	for {

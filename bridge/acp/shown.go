@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/coder/acp-go-sdk"
 
@@ -26,11 +27,17 @@ type ShownCall struct {
 	// within is set where the call is one of [Turn.CallTool], which the turn waits for: it is told
 	// to its end also where the agent's Prompt has returned before it.
 	within bool
+
+	progress, pieces string // of a call that is at work: how far it is, and its result up to now
+	covered          bool   // the editor was shown more than the view
+	since            time.Time
+	spent            int // bytes sent of that, since then
+	viewSize         int
 }
 
-// Show shows a call that begins, or goes on in this turn: a tool_call that is pending. The
-// arguments are shown as the gate would show them; those of a tool that is none of the gate's are
-// not.
+// Show shows a call that begins, or goes on in this turn: a tool_call that is pending, or in
+// progress where the tool never asks. The arguments are shown as the gate would show them; those of
+// a tool that is none of the gate's are not.
 func (t *Turn) Show(c Call) (*ShownCall, error) {
 	return t.show(c, false)
 }
@@ -42,7 +49,21 @@ func (t *Turn) show(c Call, within bool) (*ShownCall, error) {
 	s := &ShownCall{turn: t, call: c, within: within}
 	started, view := t.bridge.started(c)
 	s.view = view
+	if tool := t.bridge.gate.Tool(c.Tool); tool != nil && tool.Options().NeverAsks {
+		started.ToolCall.Status = acp.ToolCallStatusInProgress // some editors do not show what is pending
+	}
 	return s, s.update(started)
+}
+
+// Recorded returns the call that the gate has under a start ID of the scope, with its arguments as
+// a person may see them: for a host that goes on with what another process began. The error is a
+// [*gate.Error], such as start_unknown.
+func (t *Turn) Recorded(ctx context.Context, scope, startID string) (Call, error) {
+	s, err := t.bridge.face.Inspect(ctx, scope, startID)
+	if err != nil {
+		return Call{}, err
+	}
+	return Call{ID: acp.ToolCallId(startID), Tool: s.Tool, Arguments: s.Arguments}, nil
 }
 
 // named checks the ids, which have room in every message.
@@ -161,11 +182,15 @@ func (s *ShownCall) Ended(result json.RawMessage, err error) error {
 	}
 	s.completed(nil)
 	opts := []acp.ToolCallUpdateOpt{acp.WithUpdateStatus(acp.ToolCallStatusCompleted)}
+	content := s.view.Content[:len(s.view.Content):len(s.view.Content)]
 	if len(result) > 0 && len(result) <= s.turn.bridge.opts.MaxWire {
 		opts = append(opts, acp.WithUpdateRawOutput(result))
-		if len(s.view.Content) == 0 {
-			opts = append(opts, acp.WithUpdateContent(textContent(textOf(result))))
+		if len(content) == 0 || s.pieces != "" {
+			content = append(content, textContent(textOf(result))...)
 		}
+	}
+	if s.covered || len(content) > len(s.view.Content) {
+		opts = append(opts, acp.WithUpdateContent(content))
 	}
 	return s.update(acp.UpdateToolCall(s.call.ID, opts...))
 }

@@ -2,6 +2,7 @@ package acpagent
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"slices"
 
@@ -94,6 +95,9 @@ type running struct {
 	shown map[string]*acpbridge.ShownCall // by start ID
 	left  map[string]bool                 // the calls whose questions wait for another turn
 	id    checkpoint.ID                   // zero: it has not begun
+	// messages begins the ids of the model's messages. It is this turn's: what is told again after
+	// a crash is another message, since an editor adds to those that it has.
+	messages string
 }
 
 func begin(ctx context.Context, turn *acpbridge.Turn, a *agent.Agent) (*running, error) {
@@ -106,6 +110,7 @@ func begin(ctx context.Context, turn *acpbridge.Turn, a *agent.Agent) (*running,
 	}
 	return &running{
 		ctx: ctx, turn: turn, agent: a, scope: scope, shown: map[string]*acpbridge.ShownCall{}, left: map[string]bool{},
+		messages: rand.Text(),
 	}, nil
 }
 

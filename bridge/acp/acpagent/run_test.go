@@ -52,6 +52,8 @@ type person struct {
 	ids      []string // of the tool calls of the questions
 	statuses map[string][]string
 	text     strings.Builder
+	updates  []acp.SessionUpdate
+	heard    func(u acp.SessionUpdate) // nil: nobody waits for one
 }
 
 func (p *person) RequestPermission(ctx context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
@@ -78,10 +80,14 @@ func (p *person) SessionUpdate(_ context.Context, n acp.SessionNotification) err
 	if p.statuses == nil {
 		p.statuses = map[string][]string{}
 	}
+	p.updates = append(p.updates, n.Update)
+	if p.heard != nil {
+		p.heard(n.Update)
+	}
 	switch u := n.Update; {
 	case u.ToolCall != nil:
 		p.statuses[string(u.ToolCall.ToolCallId)] = append(p.statuses[string(u.ToolCall.ToolCallId)], string(u.ToolCall.Status))
-	case u.ToolCallUpdate != nil:
+	case u.ToolCallUpdate != nil && u.ToolCallUpdate.Status != nil:
 		p.statuses[string(u.ToolCallUpdate.ToolCallId)] = append(p.statuses[string(u.ToolCallUpdate.ToolCallId)], string(*u.ToolCallUpdate.Status))
 	case u.AgentMessageChunk != nil:
 		p.text.WriteString(u.AgentMessageChunk.Content.Text.Text)
@@ -150,8 +156,14 @@ func open(t *testing.T, store checkpoint.Store, m *scripted.Model, p *person, to
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s.window(t, p)
+}
+
+func (s *site) window(t *testing.T, p *person) *window {
+	t.Helper()
 	w := &window{t: t, agent: &anAgent{gate: s.gate, bridge: s.bridge, agent: s.agent}}
 	can := acp.ClientCapabilities{Elicitation: &acp.ElicitationCapabilities{Form: &acp.ElicitationFormCapabilities{}}}
+	var err error
 	if w.client, err = s.connectTo(w.agent, p, can); err != nil {
 		t.Fatal(err)
 	}

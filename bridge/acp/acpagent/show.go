@@ -1,6 +1,7 @@
 package acpagent
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/coder/acp-go-sdk"
@@ -20,10 +21,24 @@ func (r *running) show(events agent.Events) (run *agent.Run, err error) {
 		switch event := event.(type) {
 		case agent.RunGoing:
 			r.id = event.ID
+		case agent.ModelReasoning:
+			update := acp.UpdateAgentThoughtText(event.Text)
+			update.AgentThoughtChunk.MessageId = acp.Ptr(r.messages + "/" + event.Turn + "/thought")
+			_ = r.turn.Update(update)
 		case agent.ModelText:
-			_ = r.turn.Say(event.Text)
+			update := acp.UpdateAgentMessageText(event.Text)
+			update.AgentMessageChunk.MessageId = acp.Ptr(r.messages + "/" + event.Turn)
+			_ = r.turn.Update(update)
 		case agent.ToolStarted:
 			_, _ = r.call(acpbridge.Call{ID: acp.ToolCallId(event.StartID), Tool: event.Tool, Arguments: json.RawMessage(event.Arguments)})
+		case agent.ToolProgress:
+			if shown, err := r.going(event.Origin); err == nil {
+				_ = shown.Progress(event.Update)
+			}
+		case agent.ToolText:
+			if shown, err := r.going(event.Origin); err == nil {
+				_ = shown.Say(event.Text)
+			}
 		case agent.ToolEnded:
 			r.ended(event)
 		case agent.RunWaiting:
@@ -49,10 +64,22 @@ func (r *running) call(c acpbridge.Call) (*acpbridge.ShownCall, error) {
 	return shown, err
 }
 
+// going is a call that began before this event: in this turn or, where its question was answered by
+// another road, in one whose process is gone.
+func (r *running) going(o agent.Origin) (*acpbridge.ShownCall, error) {
+	c := acpbridge.Call{ID: acp.ToolCallId(o.StartID), Tool: o.Tool}
+	if r.shown[o.StartID] == nil {
+		if recorded, err := r.turn.Recorded(context.WithoutCancel(r.ctx), r.scope, o.StartID); err == nil {
+			c = recorded
+		}
+	}
+	return r.call(c)
+}
+
 // ended gives a call its terminal status. Its result is what the model is told: of a tool, or of an
 // agent in a tool.
 func (r *running) ended(event agent.ToolEnded) {
-	shown, err := r.call(acpbridge.Call{ID: acp.ToolCallId(event.StartID), Tool: event.Tool})
+	shown, err := r.going(event.Origin)
 	if err != nil {
 		return
 	}

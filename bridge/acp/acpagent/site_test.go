@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cloudwego/eino/adk"
+	"github.com/cloudwego/eino/components/model"
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
@@ -37,6 +38,17 @@ var quiet = slog.New(slog.DiscardHandler)
 
 // build makes a process on a store.
 func build(store checkpoint.Store, m *scripted.Model, tools ...*gate.Tool) (*site, error) {
+	var faces []tool.BaseTool
+	for _, one := range tools {
+		faces = append(faces, agent.Tool(one))
+	}
+	return buildOf(store, m, tools, faces, false)
+}
+
+// buildOf is build, of an agent that has these faces of the tools.
+func buildOf(
+	store checkpoint.Store, m model.BaseChatModel, tools []*gate.Tool, faces []tool.BaseTool, streaming bool,
+) (*site, error) {
 	ctx := context.Background()
 	s := &site{}
 	var err error
@@ -54,15 +66,11 @@ func build(store checkpoint.Store, m *scripted.Model, tools ...*gate.Tool) (*sit
 		return nil, err
 	}
 	s.agent, err = agent.New(ctx, s.gate, func(ctx context.Context) (adk.Agent, error) {
-		var faces []tool.BaseTool
-		for _, one := range tools {
-			faces = append(faces, agent.Tool(one))
-		}
 		return adk.NewChatModelAgent(ctx, &adk.ChatModelAgentConfig{
 			Name: "release", Description: "d", Model: agent.Model(m),
 			ToolsConfig: adk.ToolsConfig{ToolsNodeConfig: compose.ToolsNodeConfig{Tools: faces}},
 		})
-	}, &agent.Options{Fits: s.bridge.Fits})
+	}, &agent.Options{Fits: s.bridge.Fits, Streaming: streaming})
 	return s, err
 }
 
