@@ -55,15 +55,11 @@ func (t *Turn) show(c Call, within bool) (*ShownCall, error) {
 	return s, s.update(started)
 }
 
-// Recorded returns the call that the gate has under a start ID of the scope, with its arguments as
-// a person may see them: for a host that goes on with what another process began. The error is a
+// Inspect returns where the call stands that has this start ID in the scope, for a host that makes
+// calls of the gate itself: its arguments are as a person may see them. The error is a
 // [*gate.Error], such as start_unknown.
-func (t *Turn) Recorded(ctx context.Context, scope, startID string) (Call, error) {
-	s, err := t.bridge.face.Inspect(ctx, scope, startID)
-	if err != nil {
-		return Call{}, err
-	}
-	return Call{ID: acp.ToolCallId(startID), Tool: s.Tool, Arguments: s.Arguments}, nil
+func (t *Turn) Inspect(ctx context.Context, scope, startID string) (gate.Summary, error) {
+	return t.bridge.face.Inspect(ctx, scope, startID)
 }
 
 // named checks the ids, which have room in every message.
@@ -174,11 +170,16 @@ func (s *ShownCall) Answered(ctx context.Context) context.Context {
 }
 
 // Ended gives the call its terminal status: completed with the result or, where there is an error,
-// failed with the words of a [*gate.Error]; those of any other stay with the host.
+// failed with the words of a [*gate.Error]; those of any other stay with the host. A call whose work
+// was done before, and whose result was not kept, is completed, too.
 func (s *ShownCall) Ended(result json.RawMessage, err error) error {
 	if err != nil {
+		status := acp.ToolCallStatusFailed
+		if e, ok := errors.AsType[*gate.Error](err); ok && e.Code == gate.ErrAlreadyCompleted && !e.Ended.Decision() {
+			status = acp.ToolCallStatusCompleted // the work is done: its result alone is gone
+		}
 		content := append(s.view.Content[:len(s.view.Content):len(s.view.Content)], textContent(said(err))...)
-		return s.update(acp.UpdateToolCall(s.call.ID, acp.WithUpdateStatus(acp.ToolCallStatusFailed), acp.WithUpdateContent(content)))
+		return s.update(acp.UpdateToolCall(s.call.ID, acp.WithUpdateStatus(status), acp.WithUpdateContent(content)))
 	}
 	s.completed(nil)
 	opts := []acp.ToolCallUpdateOpt{acp.WithUpdateStatus(acp.ToolCallStatusCompleted)}

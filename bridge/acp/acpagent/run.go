@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/cloudwego/eino/schema"
 	"github.com/coder/acp-go-sdk"
@@ -93,6 +94,7 @@ type running struct {
 	agent *agent.Agent
 	scope string
 	shown map[string]*acpbridge.ShownCall // by start ID
+	over  map[string]bool                 // the calls that have a terminal status
 	left  map[string]bool                 // the calls whose questions wait for another turn
 	id    checkpoint.ID                   // zero: it has not begun
 	// messages begins the ids of the model's messages. It is this turn's: what is told again after
@@ -109,16 +111,23 @@ func begin(ctx context.Context, turn *acpbridge.Turn, a *agent.Agent) (*running,
 		return nil, err
 	}
 	return &running{
-		ctx: ctx, turn: turn, agent: a, scope: scope, shown: map[string]*acpbridge.ShownCall{}, left: map[string]bool{},
-		messages: rand.Text(),
+		ctx: ctx, turn: turn, agent: a, scope: scope, messages: rand.Text(),
+		shown: map[string]*acpbridge.ShownCall{}, over: map[string]bool{}, left: map[string]bool{},
 	}, nil
 }
 
 // toEnd shows what happens and asks what is asked, until the run ends or can go on no more.
 func (r *running) toEnd(events agent.Events) (*agent.Run, error) {
+	run, err := r.converse(events)
+	r.settle(run, true)
+	return run, err
+}
+
+func (r *running) converse(events agent.Events) (*agent.Run, error) {
 	var trouble error // why a question was left
 	for {
 		run, err := r.show(events)
+		r.settle(run, false)
 		if r.turn.Cancelled() {
 			return r.cancel(run)
 		}
@@ -136,7 +145,7 @@ func (r *running) toEnd(events agent.Events) (*agent.Run, error) {
 		}
 		if err != nil {
 			r.left[q.StartID], trouble = true, errors.Join(trouble, err)
-			if shown == nil || shown.Ended(nil, err) != nil || r.ctx.Err() != nil {
+			if shown == nil || r.end(q.StartID, nil, err) != nil || r.ctx.Err() != nil {
 				return run, trouble // nobody is there any more
 			}
 		}
@@ -145,13 +154,43 @@ func (r *running) toEnd(events agent.Events) (*agent.Run, error) {
 		case answers != nil:
 			resume.Answers = []agent.Answer{{Interaction: q.Interaction, Token: q.Prompt.Token, Answers: answers}}
 			events = r.agent.Resume(shown.Answered(r.ctx), resume)
-		case err == nil: // answered by another road; whoever did that may have gone on with the run
-			events = r.agent.Wait(r.ctx, resume)
+		case err == nil: // answered by another road; whoever did that may go on with the run
+			events = r.whenFree(resume)
 		default:
 			events = r.agent.Resume(r.ctx, resume)
 		}
 	}
 }
+
+// whenFree resumes the run when nobody else goes on with it. What stands then is put here too: a
+// window that went on with it may be closed.
+func (r *running) whenFree(resume agent.Resume) agent.Events {
+	return func(yield func(agent.Event, error) bool) {
+		for {
+			busy := false
+			for event, err := range r.agent.Resume(r.ctx, resume) {
+				if busy = errors.Is(err, gate.ErrBusy); busy {
+					break
+				}
+				if !yield(event, err) {
+					return
+				}
+			}
+			if !busy {
+				return
+			}
+			select {
+			case <-time.After(pollInterval):
+			case <-r.ctx.Done():
+				yield(nil, r.ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+// pollInterval is how often it is looked whether a run that goes on elsewhere stands.
+const pollInterval = time.Second
 
 // ask puts a question of the run to the person.
 func (r *running) ask(q agent.Question, refused error) (gate.Answers, *acpbridge.ShownCall, error) {
