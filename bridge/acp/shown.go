@@ -170,8 +170,8 @@ func (s *ShownCall) Answered(ctx context.Context) context.Context {
 }
 
 // Ended gives the call its terminal status: completed with the result or, where there is an error,
-// failed with the words of a [*gate.Error]; those of any other stay with the host. A call whose work
-// was done before, and whose result was not kept, is completed, too.
+// failed with the words of a [*gate.Error]; those of any other stay with the host. A call whose
+// work was done before, and whose result was not kept, is completed, too.
 func (s *ShownCall) Ended(result json.RawMessage, err error) error {
 	if err != nil {
 		status := acp.ToolCallStatusFailed
