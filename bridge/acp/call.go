@@ -99,7 +99,7 @@ func (t *Turn) converse(ctx context.Context, shown *ShownCall) (json.RawMessage,
 			return nil, elsewhere(outcome)
 		case err == nil:
 			asked = prompt
-		case e != nil && e.Code == gate.ErrAlreadyAnswered && request.Answers != nil:
+		case request.Answers != nil && late(ctx, shown, e):
 			request.Answers = nil // the other one counts
 			continue
 		case asked != nil && request.Answers != nil && refuses(e):
@@ -124,6 +124,18 @@ func (t *Turn) invoke(over, recording context.Context, request gate.Call) (gate.
 	defer stop()
 	defer context.AfterFunc(over, stop)()
 	return t.bridge.face.Wait(waiting, request)
+}
+
+// late reports whether the question was answered by another road, or in another window that is at
+// work with the same answer.
+func late(ctx context.Context, shown *ShownCall, e *gate.Error) bool {
+	switch e.Code {
+	case gate.ErrAlreadyAnswered, gate.ErrAnswerConflict:
+		return true
+	case gate.ErrBusy:
+		return shown.asked.elsewhere(ctx) // else there is no room for the answer
+	}
+	return false
 }
 
 // refuses reports whether another answer to the same question can be a good one. Of answers that

@@ -153,22 +153,20 @@ func (r *running) converse(events agent.Events) (*agent.Run, error) {
 		switch {
 		case answers != nil:
 			resume.Answers = []agent.Answer{{Interaction: q.Interaction, Token: q.Prompt.Token, Answers: answers}}
-			events = r.agent.Resume(shown.Answered(r.ctx), resume)
-		case err == nil: // answered by another road; whoever did that may go on with the run
-			events = r.whenFree(resume)
-		default:
-			events = r.agent.Resume(r.ctx, resume)
+			events = r.whenFree(shown.Answered(r.ctx), resume)
+		default: // it was left, or answered by another road
+			events = r.whenFree(r.ctx, resume)
 		}
 	}
 }
 
-// whenFree resumes the run when nobody else goes on with it. What stands then is put here too: a
-// window that went on with it may be closed.
-func (r *running) whenFree(resume agent.Resume) agent.Events {
+// whenFree resumes the run when nobody else goes on with it, as another window of the session does
+// whose person answered first. What is open then is asked here too: that window may be closed.
+func (r *running) whenFree(ctx context.Context, resume agent.Resume) agent.Events {
 	return func(yield func(agent.Event, error) bool) {
 		for {
 			busy := false
-			for event, err := range r.agent.Resume(r.ctx, resume) {
+			for event, err := range r.agent.Resume(ctx, resume) {
 				if busy = errors.Is(err, gate.ErrBusy); busy {
 					break
 				}

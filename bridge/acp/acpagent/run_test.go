@@ -152,7 +152,15 @@ const (
 
 func open(t *testing.T, store checkpoint.Store, m *scripted.Model, p *person, tools ...*gate.Tool) *window {
 	t.Helper()
-	s, err := build(store, m, tools...)
+	return openAt(t, store, m, p, pollInterval, tools...)
+}
+
+// openAt is open, of a window that looks that often whether a question was answered elsewhere.
+func openAt(
+	t *testing.T, store checkpoint.Store, m *scripted.Model, p *person, poll time.Duration, tools ...*gate.Tool,
+) *window {
+	t.Helper()
+	s, err := build(store, m, poll, tools...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/cloudwego/eino/adk"
 	"github.com/cloudwego/eino/components/model"
@@ -37,17 +38,17 @@ type site struct {
 var quiet = slog.New(slog.DiscardHandler)
 
 // build makes a process on a store.
-func build(store checkpoint.Store, m *scripted.Model, tools ...*gate.Tool) (*site, error) {
+func build(store checkpoint.Store, m *scripted.Model, poll time.Duration, tools ...*gate.Tool) (*site, error) {
 	var faces []tool.BaseTool
 	for _, one := range tools {
 		faces = append(faces, agent.Tool(one))
 	}
-	return buildOf(store, m, tools, faces, false)
+	return buildOf(store, m, poll, tools, faces, false)
 }
 
 // buildOf is build, of an agent that has these faces of the tools.
 func buildOf(
-	store checkpoint.Store, m model.BaseChatModel, tools []*gate.Tool, faces []tool.BaseTool, streaming bool,
+	store checkpoint.Store, m model.BaseChatModel, poll time.Duration, tools []*gate.Tool, faces []tool.BaseTool, streaming bool,
 ) (*site, error) {
 	ctx := context.Background()
 	s := &site{}
@@ -57,7 +58,7 @@ func buildOf(
 		return nil, err
 	}
 	s.bridge, err = acpbridge.New(s.gate, &acpbridge.Options{
-		Logger: quiet, PollInterval: pollInterval, Fallback: acpbridge.Fallbacks{URL: true},
+		Logger: quiet, PollInterval: poll, Fallback: acpbridge.Fallbacks{URL: true},
 		Authorize: func(context.Context, acpbridge.Request) (acpbridge.Grant, error) {
 			return acpbridge.Grant{Scope: "ann"}, nil
 		},
@@ -110,7 +111,7 @@ func newSite() *site {
 		}
 		return scripted.Do(scripted.Call{ID: "1", Tool: "deploy", Arguments: service{"api"}}), nil
 	})
-	s, err := build(memstore.New(), m, deploy(&s.effects))
+	s, err := build(memstore.New(), m, pollInterval, deploy(&s.effects))
 	if err != nil {
 		panic(err)
 	}

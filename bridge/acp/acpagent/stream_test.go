@@ -106,7 +106,7 @@ func TestStreaming(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site, err := buildOf(memstore.New(), thinker{scripted.New(), s}, []*gate.Tool{half}, []tool.BaseTool{face}, true)
+	site, err := buildOf(memstore.New(), thinker{scripted.New(), s}, pollInterval, []*gate.Tool{half}, []tool.BaseTool{face}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

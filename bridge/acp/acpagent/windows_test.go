@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/coder/acp-go-sdk"
 
@@ -24,7 +25,7 @@ type twin struct {
 	ended  chan acp.StopReason
 }
 
-func twins(t *testing.T, effects *atomic.Int64) (a, b *twin) {
+func twins(t *testing.T, effects *atomic.Int64, poll time.Duration) (a, b *twin) {
 	store := memstore.New()
 	both := []*twin{nil, nil}
 	for i := range both {
@@ -41,7 +42,7 @@ func twins(t *testing.T, effects *atomic.Int64) (a, b *twin) {
 				return ""
 			}
 		}}
-		w.window = open(t, store, twoCalls(), w.person, deploy(effects))
+		w.window = openAt(t, store, twoCalls(), w.person, poll, deploy(effects))
 		both[i] = w
 	}
 	return both[0], both[1]
@@ -73,7 +74,7 @@ func (w *twin) wantStatuses(t *testing.T, want ...string) {
 // nobody is asked twice, the run goes on once, and both show how its calls ended.
 func TestTwoWindows(t *testing.T) {
 	var effects atomic.Int64
-	a, b := twins(t, &effects)
+	a, b := twins(t, &effects, pollInterval)
 	a.begin(t)
 	b.begin(t) // goes on with the run that a began, and puts its question too
 	a.says <- "allow_once"
@@ -113,7 +114,7 @@ func TestTwoWindows(t *testing.T) {
 // A person who cancels in one window ends the run, and the other window's questions are withdrawn.
 func TestCancelInAnotherWindow(t *testing.T) {
 	var effects atomic.Int64
-	a, b := twins(t, &effects)
+	a, b := twins(t, &effects, pollInterval)
 	a.begin(t)
 	b.begin(t)
 	if err := b.client.Cancel(t.Context(), acp.CancelNotification{SessionId: "s1"}); err != nil {
@@ -135,5 +136,39 @@ func TestCancelInAnotherWindow(t *testing.T) {
 	b.wantStatuses(t, "pending failed", "pending failed")
 	if effects.Load() != 0 {
 		t.Errorf("%d effects", effects.Load())
+	}
+}
+
+// R28: both people answer the same question, before either window has heard of the other's answer.
+// The first one counts, and nobody is told that the run failed.
+func TestTwoAnswers(t *testing.T) {
+	var effects atomic.Int64
+	a, b := twins(t, &effects, time.Hour)
+	a.begin(t)
+	b.begin(t)
+	a.says <- "allow_once"
+	<-a.asked // the run has gone on, and asks about web
+	b.says <- "reject_once"
+	if title := <-b.asked; title != "Deploy web" {
+		t.Errorf("asked %q", title)
+	}
+	b.says <- "reject_once"
+	for range 2 { // b has gone on to the end, and does what its message says
+		<-b.asked
+		b.says <- "reject_once"
+	}
+	if stop := <-b.ended; stop != acp.StopReasonEndTurn {
+		t.Errorf("b ends with %q", stop)
+	}
+	a.says <- "allow_once" // too late
+	if stop := <-a.ended; stop != acp.StopReasonEndTurn {
+		t.Errorf("a ends with %q", stop)
+	}
+	a.close()
+	b.close()
+	a.wantStatuses(t, "pending in_progress completed", "pending in_progress failed")
+	b.wantStatuses(t, "pending completed", "pending failed", "pending failed", "pending failed")
+	if effects.Load() != 1 || b.agent.err != nil || a.agent.err != nil {
+		t.Errorf("%d effects; %v, %v", effects.Load(), a.agent.err, b.agent.err)
 	}
 }
