@@ -126,8 +126,9 @@ func (a *asking) one(ctx context.Context, q gate.Question) (json.RawMessage, err
 
 // otherwise reports whether the client refused an elicitation, so that the question is asked in
 // another form, or not at all: that question where its params were refused, and all from now on
-// where the client does not know the method. What it says of that can hold what the person typed,
-// and stays with the host.
+// where the client does not know the method. A mode that it lacks is one of the former:
+// https://agentclientprotocol.com/protocol/v1/elicitation. What it says of that can hold what the
+// person typed, and stays with the host.
 func (a *asking) otherwise(ctx context.Context, w wireQuestion, q gate.Question, refused *acp.RequestError) bool {
 	log := a.turn.bridge.opts.Logger.With("tool", a.prompt.Tool, "type", q.Type, "number", refused.Code)
 	if w.method != acp.ClientMethodElicitationCreate || refused.Code != codeNoMethod && refused.Code != codeInvalidParams {
