@@ -183,6 +183,9 @@ func (a *asking) put(ctx context.Context, w wireQuestion) (json.RawMessage, erro
 	if a.elsewhere(ctx) { // while it stood in line
 		return nil, errElsewhere
 	}
+	if waiting.Err() != nil { // the SDK sends what is over, and then that it is
+		return nil, a.ended(ctx, waiting)
+	}
 	result, err := a.turn.bridge.peer.CallExtension(waiting, extension+w.method, w.params)
 	if err != nil {
 		a.turn.bridge.givenUp()
