@@ -14,9 +14,6 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// scope is whose runs these are: those of whoever is at the editor.
-const scope = "local"
-
 // An editorAgent is what the editor talks to.
 type editorAgent struct {
 	bridge   *acpbridge.Bridge

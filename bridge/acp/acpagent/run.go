@@ -49,9 +49,11 @@ func GoOn(ctx context.Context, turn *acpbridge.Turn, a *agent.Agent) (*agent.Run
 
 // Waiting shows the calls of the session that wait for a person in the editor as pending, and
 // returns their questions without tokens. It is for session/load and session/resume. Nothing runs.
-func Waiting(
-	ctx context.Context, b *acpbridge.Bridge, a *agent.Agent, scope string, session acp.SessionId,
-) ([]agent.Question, error) {
+func Waiting(ctx context.Context, b *acpbridge.Bridge, a *agent.Agent, session acp.SessionId) ([]agent.Question, error) {
+	scope, err := b.Scope(ctx, session)
+	if err != nil {
+		return nil, err
+	}
 	left, err := find(ctx, a, scope, session)
 	if err != nil || left == nil {
 		return nil, err
@@ -149,7 +151,11 @@ func (r *running) converse(events agent.Events) (*agent.Run, error) {
 				return run, trouble // nobody is there any more
 			}
 		}
-		resume := agent.Resume{Scope: r.scope, Run: run.ID, Facilities: r.turn.Facilities()}
+		scope, refused := r.turn.Scope(context.WithoutCancel(r.ctx)) // anew in every round (R24)
+		if refused != nil {
+			return run, errors.Join(trouble, refused)
+		}
+		resume := agent.Resume{Scope: scope, Run: run.ID, Facilities: r.turn.Facilities()}
 		switch {
 		case answers != nil:
 			resume.Answers = []agent.Answer{{Interaction: q.Interaction, Token: q.Prompt.Token, Answers: answers}}

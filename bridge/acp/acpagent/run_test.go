@@ -124,7 +124,7 @@ func (a *anAgent) NewSession(context.Context, acp.NewSessionRequest) (acp.NewSes
 }
 
 func (a *anAgent) ResumeSession(ctx context.Context, p acp.ResumeSessionRequest) (r acp.ResumeSessionResponse, err error) {
-	a.left, err = acpagent.Waiting(ctx, a.bridge, a.agent, "ann", p.SessionId)
+	a.left, err = acpagent.Waiting(ctx, a.bridge, a.agent, p.SessionId)
 	return r, err
 }
 
@@ -140,6 +140,7 @@ func (a *anAgent) Prompt(ctx context.Context, p acp.PromptRequest) (acp.PromptRe
 // A window is an editor with its agent process.
 type window struct {
 	t      *testing.T
+	site   *site
 	agent  *anAgent
 	client *acp.ClientSideConnection
 	close  func()
@@ -169,7 +170,7 @@ func openAt(
 
 func (s *site) window(t *testing.T, p *person) *window {
 	t.Helper()
-	w := &window{t: t, agent: &anAgent{gate: s.gate, bridge: s.bridge, agent: s.agent}}
+	w := &window{t: t, site: s, agent: &anAgent{gate: s.gate, bridge: s.bridge, agent: s.agent}}
 	can := acp.ClientCapabilities{Elicitation: &acp.ElicitationCapabilities{Form: &acp.ElicitationFormCapabilities{}}}
 	var err error
 	if w.client, err = s.connectTo(w.agent, p, can); err != nil {
@@ -400,6 +401,29 @@ func TestNotAuthorized(t *testing.T) {
 	w.close()
 	if statuses, _ := p.told(); !slices.Equal(statuses, []string{"pending in_progress failed", "pending in_progress failed"}) {
 		t.Errorf("statuses %q", statuses)
+	}
+}
+
+// R24: the host is asked in every round. An answer of somebody whom it does not serve any more is not
+// recorded, and the question waits.
+func TestNotServedAnyMore(t *testing.T) {
+	var effects atomic.Int64
+	var w *window
+	p := &person{answer: func(context.Context, string) string {
+		w.site.refuses.Store(true)
+		return "allow_once"
+	}}
+	w = open(t, memstore.New(), twoCalls(), p, deploy(&effects))
+	_, err := w.client.Prompt(t.Context(), acp.PromptRequest{SessionId: "s1", Prompt: []acp.ContentBlock{acp.TextBlock("release")}})
+	if refused, ok := errors.AsType[*acp.RequestError](err); !ok || refused.Code != -32000 || effects.Load() != 0 {
+		t.Errorf("ended with %v, %d effects", err, effects.Load())
+	}
+	w.site.refuses.Store(false)
+	p.answer = allowing(map[string]string{"Deploy api": "reject_once", "Deploy web": "reject_once"})
+	w.prompt(acp.StopReasonEndTurn)
+	w.close()
+	if have := fmt.Sprint(p.asked); have != "[Deploy api Deploy api Deploy web Deploy api Deploy web]" || p.ids[0] != p.ids[1] {
+		t.Errorf("asked %v, of %v", have, p.ids)
 	}
 }
 

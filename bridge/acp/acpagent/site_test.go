@@ -32,6 +32,7 @@ type site struct {
 	rest    acpbridge.Agent
 	person  *person
 	effects atomic.Int64
+	refuses atomic.Bool // the host, as whom anybody is served
 	close   func()
 }
 
@@ -60,6 +61,9 @@ func buildOf(
 	s.bridge, err = acpbridge.New(s.gate, &acpbridge.Options{
 		Logger: quiet, PollInterval: poll, Fallback: acpbridge.Fallbacks{URL: true},
 		Authorize: func(context.Context, acpbridge.Request) (acpbridge.Grant, error) {
+			if s.refuses.Load() {
+				return acpbridge.Grant{}, errors.New("not any more")
+			}
 			return acpbridge.Grant{Scope: "ann"}, nil
 		},
 	})
