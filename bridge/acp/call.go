@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/coder/acp-go-sdk"
 
@@ -33,7 +34,8 @@ func (c Call) arguments() json.RawMessage {
 // ended; a question that was open then waits.
 //
 // A call that comes again with its ID, in this turn or a later one, after a restart too, joins what
-// it began: an open question is put again, and work that is done is not done again.
+// it began: an open question is put again, work that is going on in another window is waited for,
+// and work that is done is not done again.
 func (t *Turn) CallTool(ctx context.Context, c Call) (json.RawMessage, error) {
 	leave, err := t.enter()
 	if err != nil {
@@ -101,6 +103,12 @@ func (t *Turn) converse(ctx context.Context, shown *ShownCall) (json.RawMessage,
 			asked = prompt
 		case request.Answers != nil && late(ctx, shown, e):
 			request.Answers = nil // the other one counts
+			continue
+		case e.Code == gate.ErrBusy && request.Token == "" && !e.Interaction.IsZero(): // another window is at work with it
+			select {
+			case <-time.After(t.bridge.opts.PollInterval):
+			case <-over.Done():
+			}
 			continue
 		case asked != nil && request.Answers != nil && refuses(e):
 			prompt, refused = asked, e

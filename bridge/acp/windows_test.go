@@ -70,3 +70,41 @@ func TestTwoAnswers(t *testing.T) {
 		})
 	}
 }
+
+// A call that joins while another window is at work waits for that, until its turn is cancelled.
+func TestJoinsWork(t *testing.T) {
+	for _, cancelled := range []bool{false, true} {
+		var effects counter
+		began, release := make(chan struct{}), make(chan struct{})
+		g := memGate(t, raw("slow", func(ctx context.Context) (any, error) {
+			close(began)
+			<-release
+			effects.add()
+			return "done", nil
+		}, &gate.ToolOptions{KeepResult: true}))
+		a := connect(t, g, nil, caller(nil), plain)
+		var result string
+		var ended error
+		b := connect(t, g, nil, caller(func(r string, err error) { result, ended = r, err }), plain)
+		first := a.prompt("slow")
+		<-began
+		second := b.prompt("slow")
+		b.askedAt("session/update") // it is pending
+		if cancelled {
+			b.write(cancelLine)
+			b.ends(second, "cancelled")
+			if !errors.Is(ended, gate.ErrCancelled) {
+				t.Errorf("ended with %v", ended)
+			}
+		}
+		close(release)
+		a.ends(first, "end_turn")
+		if !cancelled {
+			b.ends(second, "end_turn")
+			if ended != nil || result != `"done"` {
+				t.Errorf("ended with %q, %v", result, ended)
+			}
+		}
+		effects.want(t, 1)
+	}
+}

@@ -34,7 +34,8 @@ func Start(ctx context.Context, turn *acpbridge.Turn, a *agent.Agent, messages [
 }
 
 // GoOn goes on with the run that an earlier turn of the session left, to its end, as [Start] does;
-// its questions are put again. It returns nil where there is none.
+// its questions are put again. A run that another window goes on with is waited for until it stops.
+// GoOn returns nil where there is none.
 func GoOn(ctx context.Context, turn *acpbridge.Turn, a *agent.Agent) (*agent.Run, error) {
 	r, err := begin(ctx, turn, a)
 	if err != nil {
@@ -44,7 +45,7 @@ func GoOn(ctx context.Context, turn *acpbridge.Turn, a *agent.Agent) (*agent.Run
 	if err != nil || left == nil {
 		return nil, err
 	}
-	return r.toEnd(a.Resume(ctx, agent.Resume{Scope: r.scope, Run: left.ID, Facilities: turn.Facilities()}))
+	return r.toEnd(r.whenFree(ctx, agent.Resume{Scope: r.scope, Run: left.ID, Facilities: turn.Facilities()}))
 }
 
 // Waiting shows the calls of the session that wait for a person in the editor as pending, and

@@ -25,7 +25,7 @@ type twin struct {
 	ended  chan acp.StopReason
 }
 
-func twins(t *testing.T, effects *atomic.Int64, poll time.Duration) (a, b *twin) {
+func twins(t *testing.T, poll time.Duration, tool *gate.Tool) (a, b *twin) {
 	store := memstore.New()
 	both := []*twin{nil, nil}
 	for i := range both {
@@ -42,7 +42,7 @@ func twins(t *testing.T, effects *atomic.Int64, poll time.Duration) (a, b *twin)
 				return ""
 			}
 		}}
-		w.window = openAt(t, store, twoCalls(), w.person, poll, deploy(effects))
+		w.window = openAt(t, store, twoCalls(), w.person, poll, tool)
 		both[i] = w
 	}
 	return both[0], both[1]
@@ -74,7 +74,7 @@ func (w *twin) wantStatuses(t *testing.T, want ...string) {
 // nobody is asked twice, the run goes on once, and both show how its calls ended.
 func TestTwoWindows(t *testing.T) {
 	var effects atomic.Int64
-	a, b := twins(t, &effects, pollInterval)
+	a, b := twins(t, pollInterval, deploy(&effects))
 	a.begin(t)
 	b.begin(t) // goes on with the run that a began, and puts its question too
 	a.says <- "allow_once"
@@ -114,7 +114,7 @@ func TestTwoWindows(t *testing.T) {
 // A person who cancels in one window ends the run, and the other window's questions are withdrawn.
 func TestCancelInAnotherWindow(t *testing.T) {
 	var effects atomic.Int64
-	a, b := twins(t, &effects, pollInterval)
+	a, b := twins(t, pollInterval, deploy(&effects))
 	a.begin(t)
 	b.begin(t)
 	if err := b.client.Cancel(t.Context(), acp.CancelNotification{SessionId: "s1"}); err != nil {
@@ -143,7 +143,7 @@ func TestCancelInAnotherWindow(t *testing.T) {
 // The first one counts, and nobody is told that the run failed.
 func TestTwoAnswers(t *testing.T) {
 	var effects atomic.Int64
-	a, b := twins(t, &effects, time.Hour)
+	a, b := twins(t, time.Hour, deploy(&effects))
 	a.begin(t)
 	b.begin(t)
 	a.says <- "allow_once"
@@ -170,5 +170,51 @@ func TestTwoAnswers(t *testing.T) {
 	b.wantStatuses(t, "pending completed", "pending failed", "pending failed", "pending failed")
 	if effects.Load() != 1 || b.agent.err != nil || a.agent.err != nil {
 		t.Errorf("%d effects; %v, %v", effects.Load(), a.agent.err, b.agent.err)
+	}
+}
+
+// A message that comes while another window is at work waits for that, until it is cancelled.
+func TestWaitsForWork(t *testing.T) {
+	began, release := make(chan struct{}, 2), make(chan struct{})
+	work := gate.NewTool("deploy", func(ctx context.Context, in service) (string, error) {
+		began <- struct{}{}
+		<-release
+		return "deployed " + in.Service, nil
+	}, nil)
+	a, b := twins(t, pollInterval, work)
+	ended := make(chan acp.StopReason, 2)
+	prompt := func(w *twin) {
+		r, err := w.client.Prompt(context.Background(), acp.PromptRequest{SessionId: "s1", Prompt: []acp.ContentBlock{acp.TextBlock("release")}})
+		if err != nil {
+			t.Error(err)
+		}
+		ended <- r.StopReason
+	}
+	go prompt(a)
+	<-began
+	<-began
+	go prompt(b)
+	select {
+	case stop := <-ended:
+		t.Fatalf("ended with %q while the other is at work", stop)
+	case <-time.After(50 * time.Millisecond): // it has come to the run, or this proves less
+	}
+	if err := b.client.Cancel(t.Context(), acp.CancelNotification{SessionId: "s1"}); err != nil {
+		t.Fatal(err)
+	}
+	if stop := <-ended; stop != acp.StopReasonCancelled {
+		t.Errorf("ended with %q", stop)
+	}
+	go prompt(b)
+	close(release)
+	for range 2 {
+		if stop := <-ended; stop != acp.StopReasonEndTurn {
+			t.Errorf("ended with %q", stop)
+		}
+	}
+	a.close()
+	b.close()
+	if _, text := a.person.told(); text != "deployed api; deployed web" {
+		t.Errorf("a was told %q", text)
 	}
 }
