@@ -1,8 +1,10 @@
 package acpbridge_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -127,5 +129,56 @@ func TestSaysMuch(t *testing.T) {
 		if strings.ContainsRune(text, 0xFFFD) {
 			t.Fatalf("half a rune in %q", text)
 		}
+	}
+}
+
+// What a tool at work says is left out, and nothing waits, where the client is slow to read.
+func TestSaysToNobody(t *testing.T) {
+	said := make(chan error, 1)
+	agent := &anAgent{prompt: func(_ context.Context, turn *acpbridge.Turn, _ string) error {
+		shown, err := turn.Show(acpbridge.Call{ID: "c", Tool: "none"})
+		for range 16 { // fills what may wait for the client
+			if err == nil {
+				err = turn.Say(strings.Repeat("x", 64<<10))
+			}
+		}
+		if err == nil {
+			err = shown.Say("a piece")
+		}
+		if err == nil {
+			err = shown.Progress(interrupt.Update{Completed: 1})
+		}
+		said <- err
+		return shown.Ended(nil, err)
+	}}
+	b, err := acpbridge.New(memGate(t), &acpbridge.Options{Authorize: asAnn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, out := io.Pipe()
+	from, agentOut := io.Pipe()
+	conn, err := b.Connect(agent, agentOut, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &editor{t: t, out: out}
+	e.prompt("talk")
+	if err := <-said; err != nil { // nobody has read anything yet
+		t.Error(err)
+	}
+	lines := bufio.NewReader(from)
+	for ended := false; !ended; {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ended = strings.Contains(line, "stopReason"); strings.Contains(line, "a piece") {
+			t.Error("sent to a client that is slow to read")
+		}
+	}
+	out.Close()
+	<-conn.Done()
+	if err := b.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
