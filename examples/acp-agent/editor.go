@@ -55,6 +55,10 @@ func (e *editorAgent) Prompt(ctx context.Context, p acp.PromptRequest) (acp.Prom
 		return e.sessions.write(id, said)
 	}
 	left, err := acpagent.GoOn(ctx, turn, e.agent)
+	if err != nil && !waits(err) && ctx.Err() == nil { // it would fail before every message
+		_ = turn.Say("\nWhat was left could not go on, and is over: " + err.Error() + "\n")
+		left, err = nil, acpagent.End(ctx, turn, e.agent)
+	}
 	if err == nil && left != nil {
 		err = note(schema.AssistantMessage(left.Message, nil))
 	}

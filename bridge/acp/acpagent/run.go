@@ -48,6 +48,23 @@ func GoOn(ctx context.Context, turn *acpbridge.Turn, a *agent.Agent) (*agent.Run
 	return r.toEnd(r.whenFree(ctx, agent.Resume{Scope: r.scope, Run: left.ID, Facilities: turn.Facilities()}))
 }
 
+// End ends the run that an earlier turn of the session left, for good, as a turn that is cancelled
+// does: for one with which [GoOn] fails and which would hold up every message. Where there is none
+// it does nothing.
+func End(ctx context.Context, turn *acpbridge.Turn, a *agent.Agent) error {
+	r, err := begin(ctx, turn, a)
+	if err != nil {
+		return err
+	}
+	left, err := find(ctx, a, r.scope, turn.Session())
+	if err != nil || left == nil {
+		return err
+	}
+	run, err := r.show(a.Cancel(context.WithoutCancel(ctx), r.scope, left.ID))
+	r.settle(run, true)
+	return err
+}
+
 // Waiting shows the calls of the session that wait for a person in the editor as pending, and
 // returns their questions without tokens. It is for session/load and session/resume. Nothing runs.
 func Waiting(ctx context.Context, b *acpbridge.Bridge, a *agent.Agent, session acp.SessionId) ([]agent.Question, error) {
