@@ -84,6 +84,7 @@ var house = map[string]place{
 	"examples/mcp-server":      {floor: 5, outside: []string{mcpSDK}},
 	"examples/mcp-conformance": {floor: 5, outside: []string{mcpSDK}},
 	"examples/mcp-agent":       {floor: 5, outside: []string{eino, mcpSDK}},
+	"examples/acp-by-hand":     {floor: 5, outside: []string{acpSDK}},
 }
 
 // A package's tests may import besides what the package may: these modules, and every package of

@@ -158,7 +158,7 @@ func (g *going) settle(ctx context.Context, e envelope, outcome gate.Outcome, er
 		return reply{}, g.wait(ctx, e, err)
 	}
 	g.done(e)
-	return reply{words: words, code: failed.Code}, nil
+	return reply{words: words, code: endOf(failed)}, nil
 }
 
 // isEnd reports whether a refusal ends the call. The gate refuses some calls for what the host

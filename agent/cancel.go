@@ -71,7 +71,7 @@ func (g *going) breakOff(ctx context.Context, e envelope, c gate.Call) (reply, e
 	if text, ok := told(broken); ok {
 		words = text
 	}
-	return reply{words: words, code: broken.Code}, nil
+	return reply{words: words, code: endOf(broken)}, nil
 }
 
 // cancelled is the answer that cancels a prompt.

@@ -9,7 +9,8 @@ import (
 // An Event tells what happened in a run, to whoever shows it. It is one of
 //
 //   - [RunGoing], when the run has begun or is resumed;
-//   - [ModelText], [ToolStarted], [ToolProgress], [ToolText], [ToolEnded] while it goes on;
+//   - [ModelReasoning], [ModelText], [ToolStarted], [ToolProgress], [ToolText], [ToolEnded] while
+//     it goes on;
 //   - [Asked] for each question that is open when it stops;
 //   - [RunWaiting], [RunFinished] or [RunFailed] at the end.
 //
@@ -37,6 +38,15 @@ type ModelText struct {
 	// it. An answer that is told again, or asked for again because it broke off, keeps its Turn.
 	Turn string
 	Text string
+}
+
+// ModelReasoning is what a model that is wrapped with [Model] says of its thinking
+// (eino's ReasoningContent), as ModelText is its answer: a piece of it, or all. In a piece
+// of an answer that has both, it comes first.
+type ModelReasoning struct {
+	Agents []string
+	Turn   string // that of the answer's text
+	Text   string
 }
 
 // ToolStarted: a model called a tool, or an agent in a tool. A call that waited when the run
@@ -82,16 +92,17 @@ type RunFinished struct{ *Run }
 // RunFailed: the run ended, and cannot go on. Message says why.
 type RunFailed struct{ *Run }
 
-func (RunGoing) event()     {}
-func (ModelText) event()    {}
-func (ToolStarted) event()  {}
-func (ToolProgress) event() {}
-func (ToolText) event()     {}
-func (ToolEnded) event()    {}
-func (Asked) event()        {}
-func (RunWaiting) event()   {}
-func (RunFinished) event()  {}
-func (RunFailed) event()    {}
+func (RunGoing) event()       {}
+func (ModelText) event()      {}
+func (ModelReasoning) event() {}
+func (ToolStarted) event()    {}
+func (ToolProgress) event()   {}
+func (ToolText) event()       {}
+func (ToolEnded) event()      {}
+func (Asked) event()          {}
+func (RunWaiting) event()     {}
+func (RunFinished) event()    {}
+func (RunFailed) event()      {}
 
 // stopped is the last event of a run that does not go on here.
 func stopped(run *Run) Event {

@@ -30,6 +30,8 @@ func line(e agent.Event) string {
 		return "<going>"
 	case agent.ModelText:
 		return e.Text
+	case agent.ModelReasoning:
+		return "<thinks " + e.Text + ">"
 	case agent.ToolStarted:
 		return "<started " + e.Call + " " + e.Tool + e.Arguments + ">"
 	case agent.ToolProgress:
@@ -120,6 +122,23 @@ func TestEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantSeen(t, lines, `<finished [deployed a]>`)
+	}
+}
+
+// What a model thinks is told before what it says of it, whole or in pieces.
+func TestReasoningIsTold(t *testing.T) {
+	for streaming, want := range map[bool]string{
+		false: "<going><thinks It is ready.>Done.<finished Done.>",
+		true:  "<going><thinks It ><thinks is ><thinks ready.>Done.<finished Done.>",
+	} {
+		answer := scripted.Say("Done.")
+		answer.ReasoningContent = "It is ready."
+		w := open(t, memstore.New(), worldOptions{streaming: streaming, model: scripted.New(answer)})
+		lines, _, err := seen(t, w.agent.Start(t.Context(), releaseIt))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantSeen(t, lines, want)
 	}
 }
 

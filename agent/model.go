@@ -122,8 +122,15 @@ type turn struct {
 
 // tell tells text of the answer, before anything can follow from it.
 func (t turn) tell(answer *schema.Message) {
-	if answer != nil && answer.Content != "" {
-		t.going.tell(ModelText{Agents: t.place.agents, Turn: shortened(t.place.path) + "/" + strconv.Itoa(t.n), Text: answer.Content})
+	if answer == nil {
+		return
+	}
+	name := shortened(t.place.path) + "/" + strconv.Itoa(t.n)
+	if answer.ReasoningContent != "" {
+		t.going.tell(ModelReasoning{Agents: t.place.agents, Turn: name, Text: answer.ReasoningContent})
+	}
+	if answer.Content != "" {
+		t.going.tell(ModelText{Agents: t.place.agents, Turn: name, Text: answer.Content})
 	}
 }
 

@@ -9,11 +9,7 @@ import (
 // told returns what the model is told of a call that ended without a result; ok is false where the
 // error is no end of the call. The words do not invite the model to try the same again.
 func told(e *gate.Error) (text string, ok bool) {
-	code := e.Code
-	if code == gate.ErrAlreadyCompleted && e.Ended.Decision() {
-		code = e.Ended
-	}
-	switch code {
+	switch endOf(e) {
 	case gate.ErrRejected:
 		return "A person was asked and rejected this call. It was not carried out. Do not make this call again.", true
 	case gate.ErrDeclined:
@@ -36,4 +32,12 @@ func told(e *gate.Error) (text string, ok bool) {
 		return fmt.Sprintf("The call failed: %s", e.Message), true
 	}
 	return "", false
+}
+
+// endOf is how the call ended: one that ended before with a person's no ends with that again.
+func endOf(e *gate.Error) gate.Code {
+	if e.Code == gate.ErrAlreadyCompleted && e.Ended.Decision() {
+		return e.Ended
+	}
+	return e.Code
 }

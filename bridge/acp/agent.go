@@ -3,6 +3,7 @@ package acpbridge
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/coder/acp-go-sdk"
 )
@@ -66,7 +67,8 @@ func (s *served) Authenticate(ctx context.Context, p acp.AuthenticateRequest) (a
 
 func (s *served) LoadSession(ctx context.Context, p acp.LoadSessionRequest) (acp.LoadSessionResponse, error) {
 	if a, ok := s.agent.(acp.AgentLoader); ok {
-		return a.LoadSession(ctx, p)
+		r, err := a.LoadSession(ctx, p)
+		return r, onWire(err)
 	}
 	return acp.LoadSessionResponse{}, acp.NewMethodNotFound(acp.AgentMethodSessionLoad)
 }
@@ -75,7 +77,8 @@ func (s *served) ResumeSession(ctx context.Context, p acp.ResumeSessionRequest) 
 	if a, ok := s.agent.(interface {
 		ResumeSession(context.Context, acp.ResumeSessionRequest) (acp.ResumeSessionResponse, error)
 	}); ok {
-		return a.ResumeSession(ctx, p)
+		r, err := a.ResumeSession(ctx, p)
+		return r, onWire(err)
 	}
 	return acp.ResumeSessionResponse{}, acp.NewMethodNotFound(acp.AgentMethodSessionResume)
 }
@@ -110,8 +113,9 @@ func (s *served) SetSessionConfigOption(
 }
 
 func (s *served) HandleExtensionMethod(ctx context.Context, method string, params json.RawMessage) (any, error) {
-	if a, ok := s.agent.(acp.ExtensionMethodHandler); ok && method != unservedMethod {
+	name, isUnserved := strings.CutPrefix(method, unserved)
+	if a, ok := s.agent.(acp.ExtensionMethodHandler); ok && !isUnserved {
 		return a.HandleExtensionMethod(ctx, method, params)
 	}
-	return nil, acp.NewMethodNotFound(method)
+	return nil, acp.NewMethodNotFound(name)
 }

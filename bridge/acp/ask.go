@@ -90,15 +90,7 @@ func (a *asking) goesOn() bool {
 // one asks one question until there is an answer of a form that can be one.
 func (a *asking) one(ctx context.Context, q gate.Question) (json.RawMessage, error) {
 	for {
-		can := a.turn.bridge.capabilities()
-		if a.refused[q.ID] {
-			can = capabilities{}
-		}
-		w, err := a.turn.bridge.question(a.subject, q, can, a.reasons[q.ID])
-		if err != nil {
-			return nil, a.unanswered("the client cannot be asked: " + err.Error())
-		}
-		result, err := a.put(ctx, w)
+		w, result, err := a.put(ctx, q)
 		if refused, ok := errors.AsType[*acp.RequestError](err); ok {
 			switch {
 			case refused.Code == codeCancelled: // some clients say so instead of the outcome
@@ -126,8 +118,9 @@ func (a *asking) one(ctx context.Context, q gate.Question) (json.RawMessage, err
 
 // otherwise reports whether the client refused an elicitation, so that the question is asked in
 // another form, or not at all: that question where its params were refused, and all from now on
-// where the client does not know the method. What it says of that can hold what the person typed,
-// and stays with the host.
+// where the client does not know the method. A mode that it lacks is one of the former:
+// https://agentclientprotocol.com/protocol/v1/elicitation. What it says of that can hold what the
+// person typed, and stays with the host.
 func (a *asking) otherwise(ctx context.Context, w wireQuestion, q gate.Question, refused *acp.RequestError) bool {
 	log := a.turn.bridge.opts.Logger.With("tool", a.prompt.Tool, "type", q.Type, "number", refused.Code)
 	if w.method != acp.ClientMethodElicitationCreate || refused.Code != codeNoMethod && refused.Code != codeInvalidParams {
@@ -158,9 +151,22 @@ func (a *asking) unanswered(message string) error {
 	return &gate.Error{Code: gate.ErrConfirmationRequired, Message: message, StillOpen: true, Interaction: a.prompt.Interaction}
 }
 
+// form is how the client is asked the question now.
+func (a *asking) form(q gate.Question) (wireQuestion, error) {
+	can := a.turn.bridge.capabilities()
+	if a.refused[q.ID] {
+		can = capabilities{}
+	}
+	w, err := a.turn.bridge.question(a.subject, q, can, a.reasons[q.ID])
+	if err != nil {
+		return w, a.unanswered("the client cannot be asked: " + err.Error())
+	}
+	return w, nil
+}
+
 // put waits in line, sends the request and waits for its result. What ends it first counts in this
 // order, whatever the client sent in the same moment: the turn, ctx, another road or the deadline.
-func (a *asking) put(ctx context.Context, w wireQuestion) (json.RawMessage, error) {
+func (a *asking) put(ctx context.Context, q gate.Question) (w wireQuestion, result json.RawMessage, err error) {
 	waiting, end := context.WithCancelCause(a.turn.ctx)
 	defer end(nil)
 	defer context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })()
@@ -170,7 +176,7 @@ func (a *asking) put(ctx context.Context, w wireQuestion) (json.RawMessage, erro
 	}
 	leave, err := a.turn.session.line.enter(waiting, a.call)
 	if err != nil {
-		return nil, a.ended(ctx, waiting)
+		return w, nil, a.ended(ctx, waiting)
 	}
 	defer leave()
 	watched := make(chan struct{})
@@ -180,16 +186,22 @@ func (a *asking) put(ctx context.Context, w wireQuestion) (json.RawMessage, erro
 	}()
 	defer func() { end(nil); <-watched }()
 	if a.elsewhere(ctx) { // while it stood in line
-		return nil, errElsewhere
+		return w, nil, errElsewhere
 	}
-	result, err := a.turn.bridge.peer.CallExtension(waiting, extension+w.method, w.params)
+	if waiting.Err() != nil { // the SDK sends what is over, and then that it is
+		return w, nil, a.ended(ctx, waiting)
+	}
+	if w, err = a.form(q); err != nil { // what the client can do may have changed while it stood in line
+		return w, nil, err
+	}
+	result, err = a.turn.bridge.peer.CallExtension(waiting, extension+w.method, w.params)
 	if err != nil {
 		a.turn.bridge.givenUp()
 	}
 	if a.turn.ctx.Err() != nil || err != nil && waiting.Err() != nil {
-		return nil, a.ended(ctx, waiting)
+		return w, nil, a.ended(ctx, waiting)
 	}
-	return result, err
+	return w, result, err
 }
 
 // ended is why the wait is over.

@@ -26,7 +26,11 @@ func (b *Bridge) Between(session acp.SessionId, f func(ctx context.Context, t *T
 	b.alive.Add(1)
 	go func() {
 		defer t.finish()
-		<-b.connected
+		select {
+		case <-b.connected:
+		case <-t.ctx.Done():
+			return
+		}
 		b.givenUp()
 		if t.begin() == nil && t.ctx.Err() == nil {
 			f(context.WithValue(t.ctx, turnKey{}, t), t)

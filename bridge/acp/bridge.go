@@ -33,6 +33,7 @@ type Bridge struct {
 	opts  Options
 	metas string // the name in _meta under which a prompt brings its turn; nobody else knows it
 
+	closing   chan struct{} // closed by Close
 	connected chan struct{} // closed when the fields up to the blank line are set
 	peer      peer
 	out       *outbound
@@ -64,7 +65,7 @@ func New(g *gate.Gate, opts *Options) (*Bridge, error) {
 		return nil, fmt.Errorf("make bridge: %w", err)
 	}
 	b := &Bridge{
-		gate: g, opts: o, metas: "parley/" + newKey(), connected: make(chan struct{}),
+		gate: g, opts: o, metas: "parley/" + newKey(), closing: make(chan struct{}), connected: make(chan struct{}),
 		sessions: map[acp.SessionId]*session{}, turns: map[string]*Turn{},
 	}
 	if b.face, err = g.NewFace(o.Name, &gate.FaceOptions{Fits: b.Fits}); err != nil {
@@ -103,7 +104,7 @@ func (b *Bridge) Connect(agent Agent, out io.Writer, in io.Reader) (*acp.AgentSi
 	conn := acp.NewAgentSideConnection(&served{whole, agent, b}, b.out, &inbound{bridge: b, source: newLines(in)})
 	conn.SetLogger(b.opts.Logger)
 	b.peer = conn
-	go b.out.write(conn.Done())
+	go b.out.write(conn.Done(), b.closing)
 	go func() { // the SDK gives up over a line that is too long, and reads no more
 		<-conn.Done()
 		b.lost()
@@ -113,14 +114,18 @@ func (b *Bridge) Connect(agent Agent, out io.Writer, in io.Reader) (*acp.AgentSi
 }
 
 // Close lets no turn begin, breaks off those that go on without recording anything, waits for
-// their handlers (R32), and until their responses are written: where the connection is gone and
-// out takes no message for a second or two, they are given up. Their questions stay open in the
-// ledger. The gate and its other faces are left alone. Where ctx ends first, contexts of handlers
-// are cancelled and Close returns ctx's error. The connection is the caller's, who ends it with
-// in and out; a write that was given up goes on until then.
+// their handlers and for the agent's Prompt (R32), and until their responses are written. A client
+// that takes no message for a second is given up, and the connection with it. Their questions stay
+// open in the ledger. The gate and its other faces are left alone. Where ctx ends first, contexts
+// of handlers are cancelled and Close returns ctx's error. The connection is the caller's, who ends
+// it with in and out; a write that was given up goes on until then.
 func (b *Bridge) Close(ctx context.Context) error {
 	b.mu.Lock()
+	if !b.closed {
+		close(b.closing)
+	}
 	b.closed = true
+	used := b.used
 	for _, t := range b.turns {
 		t.cancel(errClosing)
 	}
@@ -129,7 +134,8 @@ func (b *Bridge) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		b.alive.Wait()
-		if b.out != nil {
+		if used {
+			<-b.connected // by a Connect that goes on at the same time
 			b.out.wait(ctx, 0)
 		}
 		close(done)

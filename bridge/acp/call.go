@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/coder/acp-go-sdk"
 
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/interrupt"
 )
 
 // A Call is a call of one of the gate's tools.
@@ -32,7 +34,8 @@ func (c Call) arguments() json.RawMessage {
 // ended; a question that was open then waits.
 //
 // A call that comes again with its ID, in this turn or a later one, after a restart too, joins what
-// it began: an open question is put again, and work that is done is not done again.
+// it began: an open question is put again, work that is going on in another window is waited for,
+// and work that is done is not done again.
 func (t *Turn) CallTool(ctx context.Context, c Call) (json.RawMessage, error) {
 	leave, err := t.enter()
 	if err != nil {
@@ -60,9 +63,15 @@ func (t *Turn) converse(ctx context.Context, shown *ShownCall) (json.RawMessage,
 	defer context.AfterFunc(ctx, stop)()
 	// What is being recorded is not broken off. The handler is told, by Over.
 	recording := context.WithoutCancel(ctx)
+	progress := &gate.Progress{Sink: func(_ context.Context, u interrupt.Update) error { return shown.Progress(u) }}
+	defer func() {
+		for _, err := range progress.Errors() {
+			t.bridge.opts.Logger.DebugContext(ctx, "progress was not shown", "tool", shown.call.Tool, "err", err)
+		}
+	}()
 	request := gate.Call{
 		Tool: shown.call.Tool, Arguments: shown.call.arguments(), Session: string(t.sessionID), Over: over.Done(),
-		StartID: startID(t.sessionID, shown.call.ID),
+		StartID: startID(t.sessionID, shown.call.ID), Progress: progress,
 	}
 	var asked *gate.Prompt
 	for {
@@ -92,8 +101,14 @@ func (t *Turn) converse(ctx context.Context, shown *ShownCall) (json.RawMessage,
 			return nil, elsewhere(outcome)
 		case err == nil:
 			asked = prompt
-		case e != nil && e.Code == gate.ErrAlreadyAnswered && request.Answers != nil:
+		case request.Answers != nil && late(ctx, shown, e):
 			request.Answers = nil // the other one counts
+			continue
+		case e.Code == gate.ErrBusy && request.Token == "" && !e.Interaction.IsZero(): // another window is at work with it
+			select {
+			case <-time.After(t.bridge.opts.PollInterval):
+			case <-over.Done():
+			}
 			continue
 		case asked != nil && request.Answers != nil && refuses(e):
 			prompt, refused = asked, e
@@ -117,6 +132,18 @@ func (t *Turn) invoke(over, recording context.Context, request gate.Call) (gate.
 	defer stop()
 	defer context.AfterFunc(over, stop)()
 	return t.bridge.face.Wait(waiting, request)
+}
+
+// late reports whether the question was answered by another road, or in another window that is at
+// work with the same answer.
+func late(ctx context.Context, shown *ShownCall, e *gate.Error) bool {
+	switch e.Code {
+	case gate.ErrAlreadyAnswered, gate.ErrAnswerConflict:
+		return true
+	case gate.ErrBusy:
+		return shown.asked.elsewhere(ctx) // else there is no room for the answer
+	}
+	return false
 }
 
 // refuses reports whether another answer to the same question can be a good one. Of answers that

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/coder/acp-go-sdk"
 
 	acpbridge "github.com/parley-go/parley/bridge/acp"
 	"github.com/parley-go/parley/checkpoint"
+	"github.com/parley-go/parley/checkpoint/memstore"
 	"github.com/parley-go/parley/gate"
 	"github.com/parley-go/parley/interrupt"
 )
@@ -212,4 +214,34 @@ func TestPromptBehindCancel(t *testing.T) {
 	e.answer(q, selected("allow_once"))
 	e.ends(second, "end_turn")
 	effects.want(t, 1)
+}
+
+// A store that tells when a record is loaded.
+type watchedStore struct {
+	checkpoint.Store
+	loaded func()
+}
+
+func (s watchedStore) Load(ctx context.Context, id checkpoint.ID) (checkpoint.Record, error) {
+	s.loaded()
+	return s.Store.Load(ctx, id)
+}
+
+// A question whose turn is cancelled right before it is sent is not sent: an editor that cancelled
+// may have nothing to withdraw it with.
+func TestCancelledBeforeAsked(t *testing.T) {
+	var effects counter
+	var e *editor
+	cancel := sync.OnceFunc(func() {
+		e.write(cancelLine)
+		e.write("") // it is read when the line before was noticed
+	})
+	store := watchedStore{memstore.New(), func() { cancel() }}
+	e = connect(t, openGate(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}}), nil, caller(nil), plain)
+	for _, m := range e.ends(e.prompt(`deploy {"service":"api"}`), "cancelled") {
+		if m.Method == permission {
+			t.Errorf("asked after the cancel: %s", m.Text)
+		}
+	}
+	effects.want(t, 0)
 }

@@ -25,8 +25,9 @@
 //
 // # What the editor sees
 //
-// Every call is a tool_call that is pending, and gets a terminal status in the same turn, but where
-// the connection is lost. What it asks comes in between:
+// Every call is a tool_call that is pending (in progress where its tool never asks), and gets a
+// terminal status in the same turn, but where the connection is lost. How far it is
+// ([interrupt.Progress]) and what it asks comes in between:
 //
 //   - A permission is session/request_permission, always, with all that it is about: title, kind,
 //     content, locations and the arguments that will run. Its options are one for each kind.

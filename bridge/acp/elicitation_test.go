@@ -4,9 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/coder/acp-go-sdk"
 
 	acpbridge "github.com/parley-go/parley/bridge/acp"
 	"github.com/parley-go/parley/checkpoint"
@@ -201,6 +205,37 @@ func TestRefusedElicitation(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A question that stood in line when the client said that it does not know the method is not
+// elicited any more.
+func TestRefusedWhileInLine(t *testing.T) {
+	g := memGate(t, region())
+	agent := &anAgent{prompt: func(ctx context.Context, turn *acpbridge.Turn, _ string) error {
+		var calls sync.WaitGroup
+		for i := range 2 {
+			calls.Go(func() {
+				_, err := turn.CallTool(ctx, acpbridge.Call{ID: acp.ToolCallId(fmt.Sprint("call-", i)), Tool: "region"})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		calls.Wait()
+		return nil
+	}}
+	e := connect(t, g, &acpbridge.Options{Fallback: acpbridge.Fallbacks{Selection: true}}, agent, both)
+	id := e.prompt("go")
+	q := e.asked(elicit)
+	waitFor(t, func() bool {
+		page, err := g.List(t.Context(), gate.ListQuery{Scope: "ann", Statuses: []checkpoint.Status{checkpoint.Open}})
+		return err == nil && len(page.Interactions) == 2
+	})
+	e.write(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"No"}}`, q.ID)
+	for range 2 {
+		e.answer(e.asked(permission), selected("1"))
+	}
+	e.ends(id, "end_turn")
 }
 
 // Where the host allows it, questions are asked as permissions, whose answers are what they say,

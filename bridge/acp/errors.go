@@ -58,7 +58,16 @@ func said(err error) string {
 	return e.Error()
 }
 
-// requestError is what a response has for an error of the gate's that an agent's Prompt returns.
+// onWire is an error of the agent's as the SDK writes it: it knows an error of its own by its type
+// alone, and one of the gate's not at all.
+func onWire(err error) error {
+	if e, ok := errors.AsType[*gate.Error](err); ok {
+		return requestError(e)
+	}
+	return err
+}
+
+// requestError is what a response has for an error of the gate's that an agent returns.
 func requestError(e *gate.Error) *acp.RequestError {
 	number := codeInternal
 	switch e.Code {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -22,8 +23,6 @@ import (
 )
 
 var testKey = []byte("0123456789abcdef0123456789abcdef")
-
-func logger(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
 
 // openGate opens a gate that the test's end closes.
 func openGate(t *testing.T, store checkpoint.Store, opts gate.Options) *gate.Gate {
@@ -176,7 +175,7 @@ func open(t *testing.T, g *gate.Gate, opts *acpbridge.Options, agent acpbridge.A
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 		if testing.Verbose() {
-			o.Logger = logger(t)
+			o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil)) // the SDK logs when the test is over, too
 		}
 	}
 	if o.PollInterval == 0 {

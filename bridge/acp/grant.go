@@ -15,6 +15,12 @@ func (t *Turn) Scope(ctx context.Context) (string, error) {
 	return t.bridge.scope(ctx, t.sessionID, "")
 }
 
+// Scope asks the host as whom a session is served, outside of a turn. The error is an *Error of the
+// gate's.
+func (b *Bridge) Scope(ctx context.Context, session acp.SessionId) (string, error) {
+	return b.scope(ctx, session, "")
+}
+
 func (b *Bridge) scope(ctx context.Context, session acp.SessionId, tool string) (string, error) {
 	if b.opts.Authorize == nil { // Connect saw to it that this is the process's own
 		return localScope, nil

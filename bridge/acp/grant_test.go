@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"slices"
@@ -245,6 +246,23 @@ func (l *loader) LoadSession(ctx context.Context, _ acp.LoadSessionRequest) (acp
 	return acp.LoadSessionResponse{}, l.load(ctx)
 }
 
+// R36: what the gate refuses in session/load has its number there, too.
+func TestLoadUnauthorized(t *testing.T) {
+	agent := &loader{anAgent: caller(nil)}
+	opts := &acpbridge.Options{Authorize: func(context.Context, acpbridge.Request) (acpbridge.Grant, error) {
+		return acpbridge.Grant{}, errors.New("her licence has run out")
+	}}
+	e := connect(t, memGate(t), opts, agent, plain)
+	agent.load = func(ctx context.Context) error {
+		_, err := e.bridge.Waiting(ctx, "s1", []acpbridge.Call{{ID: "c", Tool: "deploy"}})
+		return fmt.Errorf("load: %w", err)
+	}
+	m, _ := e.response(e.request("session/load", `{"sessionId":"s1","cwd":"/","mcpServers":[]}`))
+	if m.Error == nil || m.Error.Code != -32000 || strings.Contains(m.Text, "licence") {
+		t.Errorf("have %s", m.Text)
+	}
+}
+
 // An agent of three methods is one; what it has not is not found, also what the SDK would call
 // without looking, and nothing of that ends the process.
 func TestSmallAgent(t *testing.T) {
@@ -260,7 +278,8 @@ func TestSmallAgent(t *testing.T) {
 		"session/resume": `{"sessionId":"s1","cwd":"/"}`, "session/set_mode": `{"sessionId":"s1","modeId":"x"}`, "logout": `{}`, "nes/start": `{}`,
 		"session/of/a/later/version": `{}`, "_extension": `{}`, "session/set_config_option": `{"sessionId":"s1","configId":"a","value":"b"}`,
 	} {
-		if m, _ := e.response(e.request(method, params)); m.Error == nil || m.Error.Code != -32601 {
+		m, _ := e.response(e.request(method, params))
+		if m.Error == nil || m.Error.Code != -32601 || !strings.Contains(m.Text, `"method":"`+method+`"`) {
 			t.Errorf("%s: %s", method, m.Text)
 		}
 	}

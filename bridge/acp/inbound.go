@@ -116,15 +116,15 @@ func (b *Bridge) noticed(line []byte) []byte {
 			b.cancelRequest(requestID(p.RequestID))
 		}
 	case m.Method != "" && !b.whole && !strings.HasPrefix(m.Method, "_") && !slices.Contains(methods, m.Method):
-		m.Method = unservedMethod
+		m.Method = unserved + m.Method
 		return m.line()
 	}
 	return line
 }
 
-// unservedMethod is that of an extension that no agent has. It takes the place of a method that the
+// unserved begins the name of an extension that no agent has. It makes one of a method that the
 // agent may not have: the SDK calls what it knows without looking whether it is there.
-const unservedMethod = "_parley/unserved"
+const unserved = "_parley/unserved/"
 
 // requestID is one text for every way to write the id; "" is no id.
 func requestID(raw json.RawMessage) string {

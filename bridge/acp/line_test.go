@@ -246,6 +246,23 @@ func TestTwoWindows(t *testing.T) {
 	effects.want(t, 1)
 }
 
+// The work of the other window is done, and shown as that where its result was not kept.
+func TestDoneInAnotherWindow(t *testing.T) {
+	for option, want := range map[string]string{"allow_once": "completed", "reject_once": "failed"} {
+		var effects counter
+		g := memGate(t, deploy(&effects, nil))
+		a, b := connect(t, g, nil, caller(nil), plain), connect(t, g, nil, caller(nil), plain)
+		first, second := a.prompt(`deploy {"service":"api"}`), b.prompt(`deploy {"service":"api"}`)
+		q := a.asked(permission)
+		b.asked(permission)
+		a.answer(q, selected(option))
+		a.ends(first, "end_turn")
+		if have := statuses("call-deploy", b.ends(second, "end_turn")); !slices.Equal(have, []string{want}) {
+			t.Errorf("%s: the other window shows %v", option, have)
+		}
+	}
+}
+
 // A page that served its purpose is told, once, and not where it is asked for again.
 func TestCompleted(t *testing.T) {
 	tool := raw("page", func(ctx context.Context) (any, error) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -294,7 +295,7 @@ func TestClientStopsReading(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := b.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("close waits for what is not read: %v", err)
+		t.Errorf("close waits a while for what is not read: %v", err)
 	}
 	unread.Close() // the client is gone: now nobody waits any more
 	out.Close()
@@ -305,8 +306,15 @@ func TestClientStopsReading(t *testing.T) {
 	effects.want(t, 0)
 }
 
-// A client that closed its writing end, and leaves a full pipe unread, does not keep Close.
+// R32: a client that leaves a full pipe unread does not keep Close, with its writing end open or
+// closed.
 func TestCloseUnread(t *testing.T) {
+	for name, gone := range map[string]bool{"open": false, "closed": true} {
+		t.Run(name, func(t *testing.T) { closeUnread(t, gone) })
+	}
+}
+
+func closeUnread(t *testing.T, gone bool) {
 	synctest.Test(t, func(t *testing.T) {
 		b, err := acpbridge.New(memGate(t), &acpbridge.Options{Authorize: asAnn})
 		if err != nil {
@@ -322,8 +330,10 @@ func TestCloseUnread(t *testing.T) {
 		e := &editor{t: t, out: out}
 		e.prompt("talk")
 		synctest.Wait() // the writer waits for the client
-		out.Close()
-		<-conn.Done()
+		if gone {
+			out.Close()
+			<-conn.Done()
+		}
 		began := time.Now()
 		if err := b.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -332,11 +342,54 @@ func TestCloseUnread(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 		unread.Close()
+		out.Close()
+		<-conn.Done()
 	})
 }
 
-// One that closed its writing end and reads on, however slowly, is told all that was said.
+// R32: so does a bridge that has no connection, whatever waits for one.
+func TestCloseUnconnected(t *testing.T) {
+	b, err := acpbridge.New(memGate(t), &acpbridge.Options{Authorize: asAnn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Between("s1", func(context.Context, *acpbridge.Turn) { t.Error("a turn began without a connection") })
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := b.Close(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// R32: a Connect and a Close at the same time are one after the other, whichever is first.
+func TestConnectAndClose(t *testing.T) {
+	for range 100 {
+		b, err := acpbridge.New(memGate(t), &acpbridge.Options{Authorize: asAnn, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, out := io.Pipe()
+		closed := make(chan error, 1)
+		go func() { closed <- b.Close(t.Context()) }()
+		conn, refused := b.Connect(caller(nil), io.Discard, in)
+		if err := <-closed; err != nil {
+			t.Fatal(err)
+		}
+		out.Close()
+		if refused == nil {
+			<-conn.Done()
+		}
+	}
+}
+
+// One that reads on, however slowly, is told all that was said.
 func TestCloseReadSlowly(t *testing.T) {
+	for name, gone := range map[string]bool{"open": false, "closed": true} {
+		t.Run(name, func(t *testing.T) { closeReadSlowly(t, gone) })
+	}
+}
+
+func closeReadSlowly(t *testing.T, gone bool) {
 	synctest.Test(t, func(t *testing.T) {
 		b, err := acpbridge.New(memGate(t), &acpbridge.Options{Authorize: asAnn})
 		if err != nil {
@@ -359,8 +412,10 @@ func TestCloseReadSlowly(t *testing.T) {
 		e := &editor{t: t, out: out}
 		e.prompt("talk")
 		synctest.Wait()
-		out.Close()
-		<-conn.Done()
+		if gone {
+			out.Close()
+			<-conn.Done()
+		}
 		closed := make(chan error, 1)
 		go func() { closed <- b.Close(context.Background()) }()
 		lines := bufio.NewReaderSize(from, 16) // no further than the line
@@ -378,6 +433,8 @@ func TestCloseReadSlowly(t *testing.T) {
 		if err := <-closed; err != nil {
 			t.Error(err)
 		}
+		out.Close()
+		<-conn.Done()
 	})
 }
 

@@ -30,7 +30,7 @@ const (
 	// is lost.
 	room       = 1 << 20
 	maxWaiting = 64 << 20
-	// grace is how long a message may take once the connection is gone.
+	// grace is how long a message may take once the connection is gone, or the bridge is closing.
 	grace = time.Second
 )
 
@@ -92,10 +92,10 @@ func isNumber(b []byte) bool {
 }
 
 // write writes what is waiting, until the connection is gone or out fails.
-func (o *outbound) write(gone <-chan struct{}) {
+func (o *outbound) write(gone, closing <-chan struct{}) {
 	ended := make(chan struct{})
 	defer close(ended)
-	go o.abandon(gone, ended)
+	go o.abandon(gone, closing, ended)
 	for {
 		o.mu.Lock()
 		batch, changed, failed := o.waiting, o.changed, o.err != nil
@@ -120,25 +120,34 @@ func (o *outbound) write(gone <-chan struct{}) {
 	o.sent(nil)
 }
 
-// abandon gives up what is waiting where the connection is gone and out takes no message for a
-// while: a client that closed its end and does not read either leaves a pipe that is full, and no
+// abandon gives up what is waiting where the connection is gone, or the bridge is closing, and out
+// takes no message for a while: a client that does not read leaves a pipe that is full, and no
 // error.
-func (o *outbound) abandon(gone, ended <-chan struct{}) {
-	<-gone
-	tick := time.NewTicker(grace)
-	defer tick.Stop()
+func (o *outbound) abandon(gone, closing, ended <-chan struct{}) {
+	select {
+	case <-gone:
+	case <-closing:
+	case <-ended:
+		return
+	}
 	for before := -1; ; {
 		o.mu.Lock()
-		stuck := o.written == before
-		before = o.written
+		idle, written, changed := o.size == 0, o.written, o.changed
 		o.mu.Unlock()
-		if stuck {
+		next := time.After(grace)
+		switch {
+		case idle:
+			before, next = -1, nil
+		case written == before:
 			o.wrote(0, errNotReading)
 			o.sent(nil)
 			return
+		default:
+			before, changed = written, nil
 		}
 		select {
-		case <-tick.C:
+		case <-next:
+		case <-changed:
 		case <-ended:
 			return
 		}
@@ -160,6 +169,13 @@ func (o *outbound) wrote(size int, err error) {
 func (o *outbound) notify() {
 	close(o.changed)
 	o.changed = make(chan struct{})
+}
+
+// full reports whether more than that is waiting.
+func (o *outbound) full(most int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.size > most
 }
 
 // wait waits until no more than that is waiting, or it makes no difference any more.

@@ -2,13 +2,10 @@ package acpbridge
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
 	"github.com/coder/acp-go-sdk"
-
-	"github.com/parley-go/parley/gate"
 )
 
 // A served agent is the application's, with the bridge around what the bridge has to know of. What
@@ -47,9 +44,7 @@ func (s *served) Prompt(ctx context.Context, p acp.PromptRequest) (response acp.
 		if t.Cancelled() {
 			response, err = acp.PromptResponse{StopReason: acp.StopReasonCancelled, UserMessageId: response.UserMessageId}, nil
 		}
-		if e, ok := errors.AsType[*gate.Error](err); ok {
-			err = requestError(e) // the SDK knows an error of its own by its type alone
-		}
+		err = onWire(err)
 	}()
 	if err := t.begin(); err != nil {
 		return acp.PromptResponse{}, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/coder/acp-go-sdk"
 
@@ -26,11 +27,17 @@ type ShownCall struct {
 	// within is set where the call is one of [Turn.CallTool], which the turn waits for: it is told
 	// to its end also where the agent's Prompt has returned before it.
 	within bool
+
+	progress, pieces string // of a call that is at work: how far it is, and its result up to now
+	covered          bool   // the editor was shown more than the view
+	since            time.Time
+	spent            int // bytes sent of that, since then
+	viewSize         int
 }
 
-// Show shows a call that begins, or goes on in this turn: a tool_call that is pending. The
-// arguments are shown as the gate would show them; those of a tool that is none of the gate's are
-// not.
+// Show shows a call that begins, or goes on in this turn: a tool_call that is pending, or in
+// progress where the tool never asks. The arguments are shown as the gate would show them; those of
+// a tool that is none of the gate's are not.
 func (t *Turn) Show(c Call) (*ShownCall, error) {
 	return t.show(c, false)
 }
@@ -42,7 +49,17 @@ func (t *Turn) show(c Call, within bool) (*ShownCall, error) {
 	s := &ShownCall{turn: t, call: c, within: within}
 	started, view := t.bridge.started(c)
 	s.view = view
+	if tool := t.bridge.gate.Tool(c.Tool); tool != nil && tool.Options().NeverAsks {
+		started.ToolCall.Status = acp.ToolCallStatusInProgress // some editors do not show what is pending
+	}
 	return s, s.update(started)
+}
+
+// Inspect returns where the call stands that has this start ID in the scope, for a host that makes
+// calls of the gate itself: its arguments are as a person may see them. The error is a
+// [*gate.Error], such as start_unknown.
+func (t *Turn) Inspect(ctx context.Context, scope, startID string) (gate.Summary, error) {
+	return t.bridge.face.Inspect(ctx, scope, startID)
 }
 
 // named checks the ids, which have room in every message.
@@ -153,19 +170,28 @@ func (s *ShownCall) Answered(ctx context.Context) context.Context {
 }
 
 // Ended gives the call its terminal status: completed with the result or, where there is an error,
-// failed with the words of a [*gate.Error]; those of any other stay with the host.
+// failed with the words of a [*gate.Error]; those of any other stay with the host. A call whose
+// work was done before, and whose result was not kept, is completed, too.
 func (s *ShownCall) Ended(result json.RawMessage, err error) error {
 	if err != nil {
+		status := acp.ToolCallStatusFailed
+		if e, ok := errors.AsType[*gate.Error](err); ok && e.Code == gate.ErrAlreadyCompleted && !e.Ended.Decision() {
+			status = acp.ToolCallStatusCompleted // the work is done: its result alone is gone
+		}
 		content := append(s.view.Content[:len(s.view.Content):len(s.view.Content)], textContent(said(err))...)
-		return s.update(acp.UpdateToolCall(s.call.ID, acp.WithUpdateStatus(acp.ToolCallStatusFailed), acp.WithUpdateContent(content)))
+		return s.update(acp.UpdateToolCall(s.call.ID, acp.WithUpdateStatus(status), acp.WithUpdateContent(content)))
 	}
 	s.completed(nil)
 	opts := []acp.ToolCallUpdateOpt{acp.WithUpdateStatus(acp.ToolCallStatusCompleted)}
+	content := s.view.Content[:len(s.view.Content):len(s.view.Content)]
 	if len(result) > 0 && len(result) <= s.turn.bridge.opts.MaxWire {
 		opts = append(opts, acp.WithUpdateRawOutput(result))
-		if len(s.view.Content) == 0 {
-			opts = append(opts, acp.WithUpdateContent(textContent(textOf(result))))
+		if len(content) == 0 || s.pieces != "" {
+			content = append(content, textContent(textOf(result))...)
 		}
+	}
+	if s.covered || len(content) > len(s.view.Content) {
+		opts = append(opts, acp.WithUpdateContent(content))
 	}
 	return s.update(acp.UpdateToolCall(s.call.ID, opts...))
 }

@@ -14,9 +14,6 @@ import (
 	"github.com/parley-go/parley/gate"
 )
 
-// scope is whose runs these are: those of whoever is at the editor.
-const scope = "local"
-
 // An editorAgent is what the editor talks to.
 type editorAgent struct {
 	bridge   *acpbridge.Bridge
@@ -58,6 +55,10 @@ func (e *editorAgent) Prompt(ctx context.Context, p acp.PromptRequest) (acp.Prom
 		return e.sessions.write(id, said)
 	}
 	left, err := acpagent.GoOn(ctx, turn, e.agent)
+	if err != nil && !waits(err) && ctx.Err() == nil { // it would fail before every message
+		_ = turn.Say("\nWhat was left could not go on, and is over: " + err.Error() + "\n")
+		left, err = nil, acpagent.End(ctx, turn, e.agent)
+	}
 	if err == nil && left != nil {
 		err = note(schema.AssistantMessage(left.Message, nil))
 	}

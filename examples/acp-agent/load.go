@@ -24,7 +24,7 @@ func (e *editorAgent) LoadSession(ctx context.Context, p acp.LoadSessionRequest)
 			return acp.LoadSessionResponse{}, err
 		}
 	}
-	_, err = acpagent.Waiting(ctx, e.bridge, e.agent, scope, p.SessionId)
+	_, err = acpagent.Waiting(ctx, e.bridge, e.agent, p.SessionId)
 	return acp.LoadSessionResponse{}, err
 }
 
@@ -33,6 +33,6 @@ func (e *editorAgent) ResumeSession(ctx context.Context, p acp.ResumeSessionRequ
 	if _, err := e.sessions.read(string(p.SessionId)); err != nil {
 		return acp.ResumeSessionResponse{}, err
 	}
-	_, err := acpagent.Waiting(ctx, e.bridge, e.agent, scope, p.SessionId)
+	_, err := acpagent.Waiting(ctx, e.bridge, e.agent, p.SessionId)
 	return acp.ResumeSessionResponse{}, err
 }

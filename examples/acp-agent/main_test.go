@@ -27,11 +27,13 @@ func TestMain(m *testing.M) {
 type editor struct {
 	acp.Client
 	answer func(ctx context.Context, r acp.RequestPermissionRequest) string
+	fill   func(r acp.UnstableCreateElicitationForm) map[string]any // nil: it has no elicitations
 
-	mu     sync.Mutex
-	asked  []acp.RequestPermissionRequest
-	said   strings.Builder
-	states []string
+	mu        sync.Mutex
+	asked     []acp.RequestPermissionRequest
+	said      strings.Builder
+	states    []string
+	completed int // pages
 }
 
 func (e *editor) RequestPermission(ctx context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
@@ -40,6 +42,24 @@ func (e *editor) RequestPermission(ctx context.Context, r acp.RequestPermissionR
 	e.mu.Unlock()
 	option := acp.PermissionOptionId(e.answer(ctx, r))
 	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeSelected(option)}, nil
+}
+
+// UnstableCreateElicitation accepts a page, and a form with what fill returns.
+func (e *editor) UnstableCreateElicitation(
+	_ context.Context, r acp.UnstableCreateElicitationRequest,
+) (acp.UnstableCreateElicitationResponse, error) {
+	accepted := &acp.UnstableCreateElicitationAccept{Action: "accept"}
+	if r.Form != nil {
+		accepted.Content = e.fill(*r.Form)
+	}
+	return acp.UnstableCreateElicitationResponse{Accept: accepted}, nil
+}
+
+func (e *editor) UnstableCompleteElicitation(_ context.Context, n acp.UnstableCompleteElicitationNotification) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.completed++
+	return nil
 }
 
 func (e *editor) SessionUpdate(_ context.Context, n acp.SessionNotification) error {
@@ -82,7 +102,11 @@ func start(t *testing.T, root, state string, e *editor) (conn *acp.ClientSideCon
 		t.Fatal(err)
 	}
 	conn = acp.NewClientSideConnection(e, in, out)
-	if _, err := conn.Initialize(t.Context(), acp.InitializeRequest{ProtocolVersion: acp.ProtocolVersionNumber}); err != nil {
+	can := acp.ClientCapabilities{}
+	if e.fill != nil {
+		can.Elicitation = &acp.ElicitationCapabilities{Form: &acp.ElicitationFormCapabilities{}, Url: &acp.ElicitationUrlCapabilities{}}
+	}
+	if _, err := conn.Initialize(t.Context(), acp.InitializeRequest{ProtocolVersion: acp.ProtocolVersionNumber, ClientCapabilities: can}); err != nil {
 		t.Fatal(err)
 	}
 	killed := false
@@ -204,6 +228,29 @@ func TestChooseModel(t *testing.T) {
 	}
 	if _, err := chooseModel(t.Context(), func(name string) string { return "http://localhost:1/" + name }); err != nil {
 		t.Errorf("with an endpoint: %v", err)
+	}
+}
+
+// A choice, a form and a page are elicitations, where the editor has those.
+func TestElicitations(t *testing.T) {
+	root := t.TempDir()
+	e := &editor{answer: once, fill: func(r acp.UnstableCreateElicitationForm) map[string]any {
+		if _, ok := r.RequestedSchema.Properties["subject"]; ok {
+			return map[string]any{"subject": "a line", "signOff": true}
+		}
+		return map[string]any{"choice": "1"}
+	}}
+	conn, _ := start(t, root, t.TempDir(), e)
+	session, err := conn.NewSession(t.Context(), acp.NewSessionRequest{Cwd: root, McpServers: []acp.McpServer{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stop := prompt(t, conn, session.SessionId, "branch, commit and sign in"); stop != acp.StopReasonEndTurn {
+		t.Errorf("stopped: %s", stop)
+	}
+	const want = `next; would commit with {"subject":"a line","signOff":true}; the person went to the page`
+	if text := e.text(); text != want || len(e.asked) != 0 || e.completed != 1 {
+		t.Errorf("said %q, asked %v, %d pages are done with", text, e.asked, e.completed)
 	}
 }
 

@@ -69,9 +69,9 @@ func branch() *gate.Tool {
 
 // A message is what is asked for in the form of a commit.
 type message struct {
-	Subject string `json:"subject" jsonschema:"one line"`
+	Subject string `json:"subject" description:"one line"`
 	Body    string `json:"body,omitempty"`
-	SignOff bool   `json:"signOff" jsonschema:"add Signed-off-by"`
+	SignOff bool   `json:"signOff" description:"add Signed-off-by"`
 }
 
 type commitInput struct {

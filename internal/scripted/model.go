@@ -59,13 +59,18 @@ func (m *Model) Generate(ctx context.Context, input []*schema.Message, _ ...mode
 	return &copied, nil
 }
 
-// Stream returns the answer in pieces: its words, then its tool calls.
+// Stream returns the answer in pieces: the words of its reasoning, its words, then its tool calls.
 func (m *Model) Stream(ctx context.Context, input []*schema.Message, opts ...model.Option) (*schema.StreamReader[*schema.Message], error) {
 	answer, err := m.Generate(ctx, input, opts...)
 	if err != nil {
 		return nil, err
 	}
 	var pieces []*schema.Message
+	for _, word := range strings.SplitAfter(answer.ReasoningContent, " ") {
+		if word != "" {
+			pieces = append(pieces, &schema.Message{Role: schema.Assistant, ReasoningContent: word})
+		}
+	}
 	for _, word := range strings.SplitAfter(answer.Content, " ") {
 		if word != "" {
 			pieces = append(pieces, schema.AssistantMessage(word, nil))
@@ -73,7 +78,7 @@ func (m *Model) Stream(ctx context.Context, input []*schema.Message, opts ...mod
 	}
 	if len(answer.ToolCalls) > 0 || len(pieces) == 0 {
 		last := *answer
-		last.Content = ""
+		last.Content, last.ReasoningContent = "", ""
 		pieces = append(pieces, &last)
 	}
 	return schema.StreamReaderFromArray(pieces), nil

@@ -2,8 +2,10 @@ package acpagent
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/cloudwego/eino/schema"
 	"github.com/coder/acp-go-sdk"
@@ -32,7 +34,8 @@ func Start(ctx context.Context, turn *acpbridge.Turn, a *agent.Agent, messages [
 }
 
 // GoOn goes on with the run that an earlier turn of the session left, to its end, as [Start] does;
-// its questions are put again. It returns nil where there is none.
+// its questions are put again. A run that another window goes on with is waited for until it stops.
+// GoOn returns nil where there is none.
 func GoOn(ctx context.Context, turn *acpbridge.Turn, a *agent.Agent) (*agent.Run, error) {
 	r, err := begin(ctx, turn, a)
 	if err != nil {
@@ -42,14 +45,33 @@ func GoOn(ctx context.Context, turn *acpbridge.Turn, a *agent.Agent) (*agent.Run
 	if err != nil || left == nil {
 		return nil, err
 	}
-	return r.toEnd(a.Resume(ctx, agent.Resume{Scope: r.scope, Run: left.ID, Facilities: turn.Facilities()}))
+	return r.toEnd(r.whenFree(ctx, agent.Resume{Scope: r.scope, Run: left.ID, Facilities: turn.Facilities()}))
+}
+
+// End ends the run that an earlier turn of the session left, for good, as a turn that is cancelled
+// does: for one with which [GoOn] fails and which would hold up every message. Where there is none
+// it does nothing.
+func End(ctx context.Context, turn *acpbridge.Turn, a *agent.Agent) error {
+	r, err := begin(ctx, turn, a)
+	if err != nil {
+		return err
+	}
+	left, err := find(ctx, a, r.scope, turn.Session())
+	if err != nil || left == nil {
+		return err
+	}
+	run, err := r.show(a.Cancel(context.WithoutCancel(ctx), r.scope, left.ID))
+	r.settle(run, true)
+	return err
 }
 
 // Waiting shows the calls of the session that wait for a person in the editor as pending, and
 // returns their questions without tokens. It is for session/load and session/resume. Nothing runs.
-func Waiting(
-	ctx context.Context, b *acpbridge.Bridge, a *agent.Agent, scope string, session acp.SessionId,
-) ([]agent.Question, error) {
+func Waiting(ctx context.Context, b *acpbridge.Bridge, a *agent.Agent, session acp.SessionId) ([]agent.Question, error) {
+	scope, err := b.Scope(ctx, session)
+	if err != nil {
+		return nil, err
+	}
 	left, err := find(ctx, a, scope, session)
 	if err != nil || left == nil {
 		return nil, err
@@ -92,8 +114,12 @@ type running struct {
 	agent *agent.Agent
 	scope string
 	shown map[string]*acpbridge.ShownCall // by start ID
+	over  map[string]bool                 // the calls that have a terminal status
 	left  map[string]bool                 // the calls whose questions wait for another turn
 	id    checkpoint.ID                   // zero: it has not begun
+	// messages begins the ids of the model's messages. It is this turn's: what is told again after
+	// a crash is another message, since an editor adds to those that it has.
+	messages string
 }
 
 func begin(ctx context.Context, turn *acpbridge.Turn, a *agent.Agent) (*running, error) {
@@ -105,15 +131,23 @@ func begin(ctx context.Context, turn *acpbridge.Turn, a *agent.Agent) (*running,
 		return nil, err
 	}
 	return &running{
-		ctx: ctx, turn: turn, agent: a, scope: scope, shown: map[string]*acpbridge.ShownCall{}, left: map[string]bool{},
+		ctx: ctx, turn: turn, agent: a, scope: scope, messages: rand.Text(),
+		shown: map[string]*acpbridge.ShownCall{}, over: map[string]bool{}, left: map[string]bool{},
 	}, nil
 }
 
 // toEnd shows what happens and asks what is asked, until the run ends or can go on no more.
 func (r *running) toEnd(events agent.Events) (*agent.Run, error) {
+	run, err := r.converse(events)
+	r.settle(run, true)
+	return run, err
+}
+
+func (r *running) converse(events agent.Events) (*agent.Run, error) {
 	var trouble error // why a question was left
 	for {
 		run, err := r.show(events)
+		r.settle(run, false)
 		if r.turn.Cancelled() {
 			return r.cancel(run)
 		}
@@ -131,22 +165,54 @@ func (r *running) toEnd(events agent.Events) (*agent.Run, error) {
 		}
 		if err != nil {
 			r.left[q.StartID], trouble = true, errors.Join(trouble, err)
-			if shown == nil || shown.Ended(nil, err) != nil || r.ctx.Err() != nil {
+			if shown == nil || r.end(q.StartID, nil, err) != nil || r.ctx.Err() != nil {
 				return run, trouble // nobody is there any more
 			}
 		}
-		resume := agent.Resume{Scope: r.scope, Run: run.ID, Facilities: r.turn.Facilities()}
+		scope, refused := r.turn.Scope(context.WithoutCancel(r.ctx)) // anew in every round (R24)
+		if refused != nil {
+			return run, errors.Join(trouble, refused)
+		}
+		resume := agent.Resume{Scope: scope, Run: run.ID, Facilities: r.turn.Facilities()}
 		switch {
 		case answers != nil:
 			resume.Answers = []agent.Answer{{Interaction: q.Interaction, Token: q.Prompt.Token, Answers: answers}}
-			events = r.agent.Resume(shown.Answered(r.ctx), resume)
-		case err == nil: // answered by another road; whoever did that may have gone on with the run
-			events = r.agent.Wait(r.ctx, resume)
-		default:
-			events = r.agent.Resume(r.ctx, resume)
+			events = r.whenFree(shown.Answered(r.ctx), resume)
+		default: // it was left, or answered by another road
+			events = r.whenFree(r.ctx, resume)
 		}
 	}
 }
+
+// whenFree resumes the run when nobody else goes on with it, as another window of the session does
+// whose person answered first. What is open then is asked here too: that window may be closed.
+func (r *running) whenFree(ctx context.Context, resume agent.Resume) agent.Events {
+	return func(yield func(agent.Event, error) bool) {
+		for {
+			busy := false
+			for event, err := range r.agent.Resume(ctx, resume) {
+				if busy = errors.Is(err, gate.ErrBusy); busy {
+					break
+				}
+				if !yield(event, err) {
+					return
+				}
+			}
+			if !busy {
+				return
+			}
+			select {
+			case <-time.After(pollInterval):
+			case <-r.ctx.Done():
+				yield(nil, r.ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+// pollInterval is how often it is looked whether a run that goes on elsewhere stands.
+const pollInterval = time.Second
 
 // ask puts a question of the run to the person.
 func (r *running) ask(q agent.Question, refused error) (gate.Answers, *acpbridge.ShownCall, error) {

@@ -52,6 +52,8 @@ type person struct {
 	ids      []string // of the tool calls of the questions
 	statuses map[string][]string
 	text     strings.Builder
+	updates  []acp.SessionUpdate
+	heard    func(u acp.SessionUpdate) // nil: nobody waits for one
 }
 
 func (p *person) RequestPermission(ctx context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
@@ -78,10 +80,14 @@ func (p *person) SessionUpdate(_ context.Context, n acp.SessionNotification) err
 	if p.statuses == nil {
 		p.statuses = map[string][]string{}
 	}
+	p.updates = append(p.updates, n.Update)
+	if p.heard != nil {
+		p.heard(n.Update)
+	}
 	switch u := n.Update; {
 	case u.ToolCall != nil:
 		p.statuses[string(u.ToolCall.ToolCallId)] = append(p.statuses[string(u.ToolCall.ToolCallId)], string(u.ToolCall.Status))
-	case u.ToolCallUpdate != nil:
+	case u.ToolCallUpdate != nil && u.ToolCallUpdate.Status != nil:
 		p.statuses[string(u.ToolCallUpdate.ToolCallId)] = append(p.statuses[string(u.ToolCallUpdate.ToolCallId)], string(*u.ToolCallUpdate.Status))
 	case u.AgentMessageChunk != nil:
 		p.text.WriteString(u.AgentMessageChunk.Content.Text.Text)
@@ -118,7 +124,7 @@ func (a *anAgent) NewSession(context.Context, acp.NewSessionRequest) (acp.NewSes
 }
 
 func (a *anAgent) ResumeSession(ctx context.Context, p acp.ResumeSessionRequest) (r acp.ResumeSessionResponse, err error) {
-	a.left, err = acpagent.Waiting(ctx, a.bridge, a.agent, "ann", p.SessionId)
+	a.left, err = acpagent.Waiting(ctx, a.bridge, a.agent, p.SessionId)
 	return r, err
 }
 
@@ -134,6 +140,7 @@ func (a *anAgent) Prompt(ctx context.Context, p acp.PromptRequest) (acp.PromptRe
 // A window is an editor with its agent process.
 type window struct {
 	t      *testing.T
+	site   *site
 	agent  *anAgent
 	client *acp.ClientSideConnection
 	close  func()
@@ -146,12 +153,26 @@ const (
 
 func open(t *testing.T, store checkpoint.Store, m *scripted.Model, p *person, tools ...*gate.Tool) *window {
 	t.Helper()
-	s, err := build(store, m, tools...)
+	return openAt(t, store, m, p, pollInterval, tools...)
+}
+
+// openAt is open, of a window that looks that often whether a question was answered elsewhere.
+func openAt(
+	t *testing.T, store checkpoint.Store, m *scripted.Model, p *person, poll time.Duration, tools ...*gate.Tool,
+) *window {
+	t.Helper()
+	s, err := build(store, m, poll, tools...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &window{t: t, agent: &anAgent{gate: s.gate, bridge: s.bridge, agent: s.agent}}
+	return s.window(t, p)
+}
+
+func (s *site) window(t *testing.T, p *person) *window {
+	t.Helper()
+	w := &window{t: t, site: s, agent: &anAgent{gate: s.gate, bridge: s.bridge, agent: s.agent}}
 	can := acp.ClientCapabilities{Elicitation: &acp.ElicitationCapabilities{Form: &acp.ElicitationFormCapabilities{}}}
+	var err error
 	if w.client, err = s.connectTo(w.agent, p, can); err != nil {
 		t.Fatal(err)
 	}
@@ -380,6 +401,29 @@ func TestNotAuthorized(t *testing.T) {
 	w.close()
 	if statuses, _ := p.told(); !slices.Equal(statuses, []string{"pending in_progress failed", "pending in_progress failed"}) {
 		t.Errorf("statuses %q", statuses)
+	}
+}
+
+// R24: the host is asked in every round. An answer of somebody whom it does not serve any more is not
+// recorded, and the question waits.
+func TestNotServedAnyMore(t *testing.T) {
+	var effects atomic.Int64
+	var w *window
+	p := &person{answer: func(context.Context, string) string {
+		w.site.refuses.Store(true)
+		return "allow_once"
+	}}
+	w = open(t, memstore.New(), twoCalls(), p, deploy(&effects))
+	_, err := w.client.Prompt(t.Context(), acp.PromptRequest{SessionId: "s1", Prompt: []acp.ContentBlock{acp.TextBlock("release")}})
+	if refused, ok := errors.AsType[*acp.RequestError](err); !ok || refused.Code != -32000 || effects.Load() != 0 {
+		t.Errorf("ended with %v, %d effects", err, effects.Load())
+	}
+	w.site.refuses.Store(false)
+	p.answer = allowing(map[string]string{"Deploy api": "reject_once", "Deploy web": "reject_once"})
+	w.prompt(acp.StopReasonEndTurn)
+	w.close()
+	if have := fmt.Sprint(p.asked); have != "[Deploy api Deploy api Deploy web Deploy api Deploy web]" || p.ids[0] != p.ids[1] {
+		t.Errorf("asked %v, of %v", have, p.ids)
 	}
 }
 

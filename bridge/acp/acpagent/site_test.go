@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/cloudwego/eino/adk"
+	"github.com/cloudwego/eino/components/model"
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
@@ -30,13 +32,25 @@ type site struct {
 	rest    acpbridge.Agent
 	person  *person
 	effects atomic.Int64
+	refuses atomic.Bool // the host, as whom anybody is served
 	close   func()
 }
 
 var quiet = slog.New(slog.DiscardHandler)
 
 // build makes a process on a store.
-func build(store checkpoint.Store, m *scripted.Model, tools ...*gate.Tool) (*site, error) {
+func build(store checkpoint.Store, m *scripted.Model, poll time.Duration, tools ...*gate.Tool) (*site, error) {
+	var faces []tool.BaseTool
+	for _, one := range tools {
+		faces = append(faces, agent.Tool(one))
+	}
+	return buildOf(store, m, poll, tools, faces, false)
+}
+
+// buildOf is build, of an agent that has these faces of the tools.
+func buildOf(
+	store checkpoint.Store, m model.BaseChatModel, poll time.Duration, tools []*gate.Tool, faces []tool.BaseTool, streaming bool,
+) (*site, error) {
 	ctx := context.Background()
 	s := &site{}
 	var err error
@@ -45,8 +59,11 @@ func build(store checkpoint.Store, m *scripted.Model, tools ...*gate.Tool) (*sit
 		return nil, err
 	}
 	s.bridge, err = acpbridge.New(s.gate, &acpbridge.Options{
-		Logger: quiet, PollInterval: pollInterval, Fallback: acpbridge.Fallbacks{URL: true},
+		Logger: quiet, PollInterval: poll, Fallback: acpbridge.Fallbacks{URL: true},
 		Authorize: func(context.Context, acpbridge.Request) (acpbridge.Grant, error) {
+			if s.refuses.Load() {
+				return acpbridge.Grant{}, errors.New("not any more")
+			}
 			return acpbridge.Grant{Scope: "ann"}, nil
 		},
 	})
@@ -54,15 +71,11 @@ func build(store checkpoint.Store, m *scripted.Model, tools ...*gate.Tool) (*sit
 		return nil, err
 	}
 	s.agent, err = agent.New(ctx, s.gate, func(ctx context.Context) (adk.Agent, error) {
-		var faces []tool.BaseTool
-		for _, one := range tools {
-			faces = append(faces, agent.Tool(one))
-		}
 		return adk.NewChatModelAgent(ctx, &adk.ChatModelAgentConfig{
 			Name: "release", Description: "d", Model: agent.Model(m),
 			ToolsConfig: adk.ToolsConfig{ToolsNodeConfig: compose.ToolsNodeConfig{Tools: faces}},
 		})
-	}, &agent.Options{Fits: s.bridge.Fits})
+	}, &agent.Options{Fits: s.bridge.Fits, Streaming: streaming})
 	return s, err
 }
 
@@ -102,7 +115,7 @@ func newSite() *site {
 		}
 		return scripted.Do(scripted.Call{ID: "1", Tool: "deploy", Arguments: service{"api"}}), nil
 	})
-	s, err := build(memstore.New(), m, deploy(&s.effects))
+	s, err := build(memstore.New(), m, pollInterval, deploy(&s.effects))
 	if err != nil {
 		panic(err)
 	}
