@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/coder/acp-go-sdk"
@@ -29,16 +30,20 @@ type editor struct {
 	answer func(ctx context.Context, r acp.RequestPermissionRequest) string
 	fill   func(r acp.UnstableCreateElicitationForm) map[string]any // nil: it has no elicitations
 
-	mu        sync.Mutex
+	mu  sync.Mutex
+	has remembered
+}
+
+type remembered struct {
 	asked     []acp.RequestPermissionRequest
-	said      strings.Builder
+	said      string
 	states    []string
 	completed int // pages
 }
 
 func (e *editor) RequestPermission(ctx context.Context, r acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
 	e.mu.Lock()
-	e.asked = append(e.asked, r)
+	e.has.asked = append(e.has.asked, r)
 	e.mu.Unlock()
 	option := acp.PermissionOptionId(e.answer(ctx, r))
 	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeSelected(option)}, nil
@@ -58,7 +63,7 @@ func (e *editor) UnstableCreateElicitation(
 func (e *editor) UnstableCompleteElicitation(_ context.Context, n acp.UnstableCompleteElicitationNotification) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.completed++
+	e.has.completed++
 	return nil
 }
 
@@ -67,21 +72,24 @@ func (e *editor) SessionUpdate(_ context.Context, n acp.SessionNotification) err
 	defer e.mu.Unlock()
 	switch u := n.Update; {
 	case u.AgentMessageChunk != nil:
-		e.said.WriteString(u.AgentMessageChunk.Content.Text.Text)
+		e.has.said += u.AgentMessageChunk.Content.Text.Text
 	case u.UserMessageChunk != nil:
-		e.said.WriteString("> " + u.UserMessageChunk.Content.Text.Text + "\n")
+		e.has.said += "> " + u.UserMessageChunk.Content.Text.Text + "\n"
 	case u.ToolCall != nil:
-		e.states = append(e.states, string(u.ToolCall.Status))
+		e.has.states = append(e.has.states, string(u.ToolCall.Status))
 	case u.ToolCallUpdate != nil:
-		e.states = append(e.states, string(*u.ToolCallUpdate.Status))
+		e.has.states = append(e.has.states, string(*u.ToolCallUpdate.Status))
 	}
 	return nil
 }
 
-func (e *editor) text() string {
+// soFar returns what the editor was asked and told until now.
+func (e *editor) soFar() remembered {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.said.String()
+	has := e.has
+	has.asked, has.states = slices.Clone(has.asked), slices.Clone(has.states)
+	return has
 }
 
 // start starts the agent and connects the editor with it. kill ends the process as it stands.
@@ -109,17 +117,16 @@ func start(t *testing.T, root, state string, e *editor) (conn *acp.ClientSideCon
 	if _, err := conn.Initialize(t.Context(), acp.InitializeRequest{ProtocolVersion: acp.ProtocolVersionNumber, ClientCapabilities: can}); err != nil {
 		t.Fatal(err)
 	}
-	killed := false
+	var killed atomic.Bool
+	wait := sync.OnceValue(cmd.Wait)
 	kill = func() {
-		killed = cmd.Process.Kill() == nil
-		_ = cmd.Wait()
+		killed.Store(cmd.Process.Kill() == nil)
+		_ = wait()
 	}
 	t.Cleanup(func() {
 		in.Close()
-		if !killed {
-			if err := cmd.Wait(); err != nil {
-				t.Error(err)
-			}
+		if err := wait(); err != nil && !killed.Load() {
+			t.Error(err)
 		}
 	})
 	return conn, kill
@@ -155,11 +162,12 @@ func TestEdit(t *testing.T) {
 	if data, err := os.ReadFile(file); err != nil || string(data) != "first\na line of the agent's\n" {
 		t.Errorf("the file is %q, %v", data, err)
 	}
-	i := slices.IndexFunc(e.asked, func(r acp.RequestPermissionRequest) bool { return *r.ToolCall.Title == "Edit notes.txt" })
-	if len(e.asked) != 2 || i < 0 {
-		t.Fatalf("asked %v", e.asked)
+	asked := e.soFar().asked
+	i := slices.IndexFunc(asked, func(r acp.RequestPermissionRequest) bool { return *r.ToolCall.Title == "Edit notes.txt" })
+	if len(asked) != 2 || i < 0 {
+		t.Fatalf("asked %v", asked)
 	}
-	call := e.asked[i].ToolCall
+	call := asked[i].ToolCall
 	if diff := call.Content[0].Diff; diff == nil || diff.Path != file || *diff.OldText != "first\n" || diff.NewText != "first\na line of the agent's\n" {
 		t.Errorf("shown %+v", call.Content)
 	}
@@ -195,18 +203,19 @@ func TestKilled(t *testing.T) {
 	if _, err := conn.LoadSession(t.Context(), load); err != nil {
 		t.Fatal(err)
 	}
-	if text := second.text(); text != "> edit it\n" || !slices.Equal(second.states, []string{"pending"}) {
-		t.Errorf("loaded %q, %v", text, second.states)
+	if has := second.soFar(); has.said != "> edit it\n" || !slices.Equal(has.states, []string{"pending"}) {
+		t.Errorf("loaded %q, %v", has.said, has.states)
 	}
 	prompt(t, conn, session.SessionId, "thanks")
-	if len(second.asked) != 1 || second.asked[0].ToolCall.ToolCallId != first.asked[0].ToolCall.ToolCallId {
-		t.Errorf("asked %v", second.asked)
+	before, after := first.soFar().asked, second.soFar()
+	if len(after.asked) != 1 || after.asked[0].ToolCall.ToolCallId != before[0].ToolCall.ToolCallId {
+		t.Errorf("asked %v", after.asked)
 	}
 	if data, err := os.ReadFile(filepath.Join(root, "notes.txt")); err != nil || string(data) != "a line of the agent's\n" {
 		t.Errorf("the file is %q, %v", data, err)
 	}
-	if text := second.text(); !strings.Contains(text, "edited notes.txt") || !strings.Contains(text, "scripted") {
-		t.Errorf("said %q", text)
+	if !strings.Contains(after.said, "edited notes.txt") || !strings.Contains(after.said, "scripted") {
+		t.Errorf("said %q", after.said)
 	}
 }
 
@@ -249,8 +258,8 @@ func TestElicitations(t *testing.T) {
 		t.Errorf("stopped: %s", stop)
 	}
 	const want = `next; would commit with {"subject":"a line","signOff":true}; the person went to the page`
-	if text := e.text(); text != want || len(e.asked) != 0 || e.completed != 1 {
-		t.Errorf("said %q, asked %v, %d pages are done with", text, e.asked, e.completed)
+	if has := e.soFar(); has.said != want || len(has.asked) != 0 || has.completed != 1 {
+		t.Errorf("said %q, asked %v, %d pages are done with", has.said, has.asked, has.completed)
 	}
 }
 
@@ -266,8 +275,8 @@ func TestCannotAsk(t *testing.T) {
 	if stop := prompt(t, conn, session.SessionId, "branch"); stop != acp.StopReasonEndTurn {
 		t.Errorf("stopped: %s", stop)
 	}
-	if text := e.text(); len(e.asked) != 0 || !strings.Contains(text, "nobody can be asked here") {
-		t.Errorf("asked %v, said %q", e.asked, text)
+	if has := e.soFar(); len(has.asked) != 0 || !strings.Contains(has.said, "nobody can be asked here") {
+		t.Errorf("asked %v, said %q", has.asked, has.said)
 	}
 	if _, err := conn.NewSession(t.Context(), acp.NewSessionRequest{Cwd: "/elsewhere", McpServers: []acp.McpServer{}}); err == nil {
 		t.Error("a session of another directory")

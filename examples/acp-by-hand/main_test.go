@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/coder/acp-go-sdk"
@@ -83,17 +84,16 @@ func start(t *testing.T, dir string, e *editor) (conn *acp.ClientSideConnection,
 	if _, err := conn.Initialize(t.Context(), acp.InitializeRequest{ProtocolVersion: acp.ProtocolVersionNumber}); err != nil {
 		t.Fatal(err)
 	}
-	killed := false
+	var killed atomic.Bool
+	wait := sync.OnceValue(cmd.Wait)
 	kill = func() {
-		killed = cmd.Process.Kill() == nil
-		_ = cmd.Wait()
+		killed.Store(cmd.Process.Kill() == nil)
+		_ = wait()
 	}
 	t.Cleanup(func() {
 		in.Close()
-		if !killed {
-			if err := cmd.Wait(); err != nil {
-				t.Error(err)
-			}
+		if err := wait(); err != nil && !killed.Load() {
+			t.Error(err)
 		}
 	})
 	return conn, kill
