@@ -28,7 +28,7 @@ var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c
 // Three kinds of question stay until they expire, and nothing follows from an answer to them: of a
 // tool that is gone, of one that keeps its questions open, and one that was answered by another
 // road and not carried out.
-func (a *Agent) Cancel(ctx context.Context, scope string, run checkpoint.ID) Events {
+func (a *Agent) Cancel(ctx context.Context, scope string, run checkpoint.ID) *Events {
 	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.cancelRun(ctx, scope, run, tell) })
 }
 

@@ -30,12 +30,12 @@ type Start struct {
 }
 
 // Start begins a run, which goes on until it ends or people are needed. Nothing happens before its
-// events are ranged over. Cancelling ctx cancels what models and tools do; the run stops there, and
+// events are taken. Cancelling ctx cancels what models and tools do; the run stops there, and
 // keeps the questions that were asked until then.
 //
 // An error that comes without a run means that none began: [ErrConversationOpen], [ErrExtra], or
 // one of the gate's. Other errors come with the run as it stands.
-func (a *Agent) Start(ctx context.Context, s Start) Events {
+func (a *Agent) Start(ctx context.Context, s Start) *Events {
 	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.start(ctx, s, tell) })
 }
 
@@ -79,7 +79,7 @@ type Resume struct {
 // with a token is recorded when its call goes on; where the run stops before that, the question
 // stays open too. An answer to a call that has gone on since is the problem
 // [gate.ErrAlreadyAnswered], so whoever does not know whether a Resume arrived can repeat it.
-func (a *Agent) Resume(ctx context.Context, r Resume) Events {
+func (a *Agent) Resume(ctx context.Context, r Resume) *Events {
 	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.resume(ctx, r, tell) })
 }
 

@@ -14,7 +14,7 @@ import (
 // once, where it is a [checkpoint.Watcher]; beside that Wait looks every Options.PollInterval. It
 // holds no claim while it waits. Where ctx ends first, its error is returned and nothing has
 // happened. Answers in r are refused with [gate.ErrInvalidAnswer].
-func (a *Agent) Wait(ctx context.Context, r Resume) Events {
+func (a *Agent) Wait(ctx context.Context, r Resume) *Events {
 	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.wait(ctx, r, tell) })
 }
 

@@ -110,7 +110,7 @@ func begin(ctx context.Context, turn *acpbridge.Turn, a *agent.Agent) (*running,
 }
 
 // toEnd shows what happens and asks what is asked, until the run ends or can go on no more.
-func (r *running) toEnd(events agent.Events) (*agent.Run, error) {
+func (r *running) toEnd(events *agent.Events) (*agent.Run, error) {
 	var trouble error // why a question was left
 	for {
 		run, err := r.show(events)

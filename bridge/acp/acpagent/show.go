@@ -12,8 +12,8 @@ import (
 
 // show shows the events in the editor, and returns where the run stands after them. An editor that
 // is gone is no reason to stop: the turn's context has ended with it.
-func (r *running) show(events agent.Events) (run *agent.Run, err error) {
-	for event, failed := range events {
+func (r *running) show(events *agent.Events) (run *agent.Run, err error) {
+	for event, failed := range events.All() {
 		if failed != nil {
 			return run, failed
 		}
