@@ -33,16 +33,12 @@ func (a *Agent) Cancel(ctx context.Context, scope string, run checkpoint.ID) *Ev
 }
 
 func (a *Agent) cancelRun(ctx context.Context, scope string, id checkpoint.ID, tell func(Event)) (*Run, error) {
-	run, err := a.face.ResumeRun(ctx, scope, id)
-	if errors.Is(err, gate.ErrAlreadyCompleted) {
-		s, err := a.face.InspectRun(ctx, scope, id)
-		if err != nil {
-			return nil, fmt.Errorf("cancel run %s: %w", id, err)
-		}
-		return ended(s)
-	}
+	run, ended, err := a.retake(ctx, scope, id)
 	if err != nil {
-		return nil, fmt.Errorf("cancel run %s: %w", id, err)
+		return ended, fmt.Errorf("cancel run %s: %w", id, err)
+	}
+	if ended != nil {
+		return ended, nil
 	}
 	// A question has to be open to be cancelled, and out of band every one can be. Nobody is asked.
 	g := a.going(ctx, run, scope, []interrupt.Facility{interrupt.FacilityOutOfBand}, tell)

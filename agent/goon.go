@@ -57,7 +57,7 @@ func (a *Agent) goOn(ctx context.Context, g *going) (*Run, error) {
 	return run, err
 }
 
-// read reads what the run's last commit left.
+// read reads what the run's last commit left, and gives the answers to it.
 func (g *going) read(ctx context.Context) error {
 	n, err := readNotes(g.run.Notes())
 	if err != nil {
@@ -74,7 +74,7 @@ func (g *going) read(ctx context.Context) error {
 	if err := g.store.open(blob); err != nil {
 		return errors.Join(ErrCheckpoint, err)
 	}
-	return nil
+	return g.give(ctx)
 }
 
 // input are the messages that the run began with.
