@@ -34,9 +34,9 @@ func (a *Agent) going(ctx context.Context, run *gate.Run, scope string, can []in
 // goOn lets eino go on until it stops, and records where the run stands then.
 func (a *Agent) goOn(ctx context.Context, g *going) (*Run, error) {
 	defer g.run.Release(ctx) // where nothing else stopped it
-	var cancel context.CancelFunc
-	g.caller, cancel = g.run.Context(ctx)
-	defer cancel()
+	var leave context.CancelFunc
+	g.caller, leave = g.run.Context(ctx)
+	defer leave()
 	g.tell(RunGoing{g.run.ID()})
 	e := end{err: g.read(ctx)}
 	if e.err == nil {
@@ -47,9 +47,14 @@ func (a *Agent) goOn(ctx context.Context, g *going) (*Run, error) {
 	if e.err == nil {
 		e.err = g.swallowed()
 	}
-	if e.err != nil && errors.As(context.Cause(g.caller), &lost) { // which is why models and tools broke off
+	switch {
+	case e.err == nil:
+	case errors.As(context.Cause(g.caller), &lost): // which is why models and tools broke off
 		e.err = fmt.Errorf("%w: %w", lost, e.err)
+	case g.caller.Err() == nil:
+		e.err = errors.Join(e.err, g.forget(ctx))
 	}
+	leave() // the end of the run need not be told to what has ended
 	run, err := g.conclude(ctx, e)
 	if run != nil {
 		run.Created, run.Updated = g.run.Times()
@@ -110,9 +115,6 @@ func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 	case e.err != nil: // goOn releases the run as its last commit left it
 		if question := interrupt.Interrupt(nil); errors.As(e.err, &question) { // a tool under the gate lets none through
 			e.err = fmt.Errorf("%w: %w", ErrUnwrapped, e.err)
-		}
-		if g.caller.Err() == nil {
-			e.err = errors.Join(e.err, g.forget(ctx))
 		}
 		return run, wrap(e.err)
 	case !e.interrupted:
