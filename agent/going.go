@@ -217,7 +217,7 @@ func (g *going) waitsIn(path string) error {
 func (g *going) notes() notes {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	past := slices.Clone(g.noted.Past)
+	past := slices.Clone(g.noted.Past[max(0, len(g.noted.Past)-maxPast):])
 	for _, e := range g.noted.Calls {
 		if _, waits := g.calls[e.Start]; !waits && e.Interaction != "" {
 			past = append(past, e.Interaction)

@@ -24,8 +24,9 @@ type Start struct {
 	// CancelOpen says. Empty: the run belongs to none.
 	Conversation string
 	// CancelOpen first brings the conversation's other run to its end: its open questions are
-	// cancelled, its tools and its model are told so, and it goes on with that. Where somebody else
-	// goes on with that run now, Start is [gate.ErrBusy].
+	// cancelled, its tools and its model are told so, and it goes on with that. Where one of the
+	// tools keeps its question open (R17), the run is ended as with [Agent.Cancel]. Where somebody
+	// else goes on with that run now, Start is [gate.ErrBusy].
 	CancelOpen bool
 }
 
@@ -78,7 +79,8 @@ type Resume struct {
 // An answer that is refused is a [Problem] of the run, and its question is still open. An answer
 // with a token is recorded when its call goes on; where the run stops before that, the question
 // stays open too. An answer to a call that has gone on since is the problem
-// [gate.ErrAlreadyAnswered], so whoever does not know whether a Resume arrived can repeat it.
+// [gate.ErrAlreadyAnswered], so whoever does not know whether a Resume arrived can repeat it. Of
+// calls that have gone on long ago the run knows nothing more: [gate.ErrInvalidContinuation].
 func (a *Agent) Resume(ctx context.Context, r Resume) *Events {
 	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.resume(ctx, r, tell) })
 }
