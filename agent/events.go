@@ -50,12 +50,12 @@ func (e *Events) Run() (*Run, error) {
 // tools are cancelled, the run stops, and the questions that were asked until then are kept. The
 // loop is left when all goroutines of the run have ended. It waits for a tool that does not heed
 // its context, and for one that is not under the gate, whose context is not cancelled.
-// [Agent.Resume] can then go on with the run, under the id that [RunGoing] told, unless the run
+// [Agent.Resume] can then go on with the run, under the id that [RunStarted] told, unless the run
 // ended just before.
 //
 // A slow loop holds up nothing: models and tools run on, and the events wait in memory.
 //
-// Events come in the order in which things happen. RunGoing is the first; only events of a run that
+// Events come in the order in which things happen. RunStarted is the first; only events of a run that
 // [Start].CancelOpen ends come before it. The text of a model's answer comes before the tool calls
 // of that answer start. Of one call come ToolStarted, then ToolProgress and ToolText, then
 // ToolEnded; events of calls that run at the same time are mixed. After the run's commit (R25) come

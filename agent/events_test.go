@@ -26,7 +26,7 @@ import (
 // line is an event as a screen could show it, without a type of eino's.
 func line(e agent.Event) string {
 	switch e := e.(type) {
-	case agent.RunGoing:
+	case agent.RunStarted:
 		return "<going>"
 	case agent.ModelText:
 		return e.Text

@@ -37,7 +37,7 @@ func (a *Agent) goOn(ctx context.Context, g *going) (*Run, error) {
 	var leave context.CancelFunc
 	g.caller, leave = g.run.Context(ctx)
 	defer leave()
-	g.tell(RunGoing{g.run.ID()})
+	g.tell(RunStarted{g.run.ID()})
 	e := end{err: g.read(ctx)}
 	if e.err == nil {
 		// Eino's context does not end with the caller's: eino would throw away what tools did.
@@ -149,7 +149,7 @@ func questions(n notes, open []gate.Outcome) []Question {
 		id, err := checkpoint.ParseID(e.Interaction)
 		i := slices.IndexFunc(open, func(o gate.Outcome) bool { return err == nil && o.Interaction == id })
 		if i >= 0 {
-			all = append(all, Question{Origin: e.origin(), Outcome: open[i]})
+			all = append(all, questionOf(e, open[i]))
 		}
 	}
 	return all

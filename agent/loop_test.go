@@ -120,13 +120,13 @@ func TestLoopIsLeft(t *testing.T) {
 			first := open(t, store, worldOptions{
 				tools: []*gate.Tool{deploy(&effects, nil), patient(&working, make(chan struct{}))}, model: m, streaming: streaming,
 			})
-			var going agent.RunGoing
+			var going agent.RunStarted
 			var lines []string
 			for event, err := range first.agent.Start(t.Context(), releaseIt).All() {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if is, ok := event.(agent.RunGoing); ok {
+				if is, ok := event.(agent.RunStarted); ok {
 					going = is
 				}
 				if lines = append(lines, line(event)); len(lines) == n {
@@ -191,13 +191,13 @@ func TestLoopDies(t *testing.T) {
 			tools: []*gate.Tool{deploy(&effects, nil), patient(&working, atWork)},
 			model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("p", "patient", struct{}{}))),
 		})
-		var going agent.RunGoing
+		var going agent.RunStarted
 		left := make(chan any)
 		go func() {
 			defer close(left)
 			defer func() { left <- recover() }()
 			for event := range w.agent.Start(t.Context(), releaseIt).All() {
-				if is, ok := event.(agent.RunGoing); ok {
+				if is, ok := event.(agent.RunStarted); ok {
 					going = is
 				}
 				if started, ok := event.(agent.ToolStarted); ok && started.Tool == "patient" {
@@ -252,7 +252,7 @@ func TestLoopIsLeftAgainAndAgain(t *testing.T) {
 // the others one event later than the one before. It returns the last message.
 func leaveAfter(t *testing.T, n int, process func() *world) string {
 	t.Helper()
-	var run agent.RunGoing
+	var run agent.RunStarted
 	events := process().agent.Start(t.Context(), releaseIt)
 	for left := n; left < n+32; left++ {
 		count := 0
@@ -262,7 +262,7 @@ func leaveAfter(t *testing.T, n int, process func() *world) string {
 				t.Fatalf("left after %d events: %v", left, err)
 			}
 			switch e := event.(type) {
-			case agent.RunGoing:
+			case agent.RunStarted:
 				run = e
 			case agent.Asked:
 				answers = append(answers, to(e.Question, allow))

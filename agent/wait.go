@@ -58,7 +58,7 @@ func (a *Agent) pause(ctx context.Context, r Resume, open []checkpoint.ID) (read
 // look reports whether a resume would do anything, and if not, which questions of the run are open.
 func (a *Agent) look(ctx context.Context, r Resume) (open []checkpoint.ID, ready bool, err error) {
 	s, err := a.face.InspectRun(ctx, r.Scope, r.Run)
-	if err != nil || s.Going {
+	if err != nil || s.Claimed {
 		return nil, false, err
 	}
 	known, err := readNotes(s.Notes)

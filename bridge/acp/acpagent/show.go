@@ -18,7 +18,7 @@ func (r *running) show(events *agent.Events) (run *agent.Run, err error) {
 			return run, failed
 		}
 		switch event := event.(type) {
-		case agent.RunGoing:
+		case agent.RunStarted:
 			r.id = event.ID
 		case agent.ModelText:
 			_ = r.turn.Say(event.Text)
