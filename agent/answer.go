@@ -20,8 +20,8 @@ type Answer struct {
 	Answers gate.Answers
 }
 
-// give records the answers that have no token, and keeps the others for their calls. What is refused
-// here is a problem, and the run goes on without it.
+// give records the answers that have no token, and keeps the others for their calls. What is
+// refused here is a problem, and the run goes on without it.
 func (g *going) give(ctx context.Context) error {
 	g.answers = map[string]Answer{}
 	for _, answer := range g.given {

@@ -55,9 +55,9 @@ func (e *Events) Run() (*Run, error) {
 //
 // A slow loop holds up nothing: models and tools run on, and the events wait in memory.
 //
-// Events come in the order in which things happen. RunStarted is the first; only events of a run that
-// [Start].CancelOpen ends come before it. The text of a model's answer comes before the tool calls
-// of that answer start. Of one call come ToolStarted, then ToolProgress and ToolText, then
+// Events come in the order in which things happen. RunStarted is the first; only events of a run
+// that [Start].CancelOpen ends come before it. The text of a model's answer comes before the tool
+// calls of that answer start. Of one call come ToolStarted, then ToolProgress and ToolText, then
 // ToolEnded; events of calls that run at the same time are mixed. After the run's commit (R25) come
 // an Asked for each open question, and then RunWaiting, RunFinished or RunFailed: when the loop
 // gets that, the run can be resumed already.
