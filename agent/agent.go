@@ -34,14 +34,15 @@ type Options struct {
 }
 
 // New returns an Agent that runs the agents that build makes. It calls build at once, so that a
-// mistake in it shows here, and again when more runs go on at the same time than it has agents. The
-// tools of those agents that come from [Tool] and [Wrap] must be tools of g, and their models must
-// be wrapped with [Model]. The caller closes the gate, which ends what the Agent does.
+// mistake in it shows here, and again whenever a run goes on and no agent is left of a run before.
+// The tools of those agents that come from [Tool] and [Wrap] must be tools of g, and their models
+// must be wrapped with [Model]. The caller closes the gate, which ends what the Agent does.
 func New(ctx context.Context, g *gate.Gate, build Build, opts *Options) (*Agent, error) {
 	if g == nil || build == nil {
 		return nil, errors.New("make agent: a gate and a function that builds eino's agent are needed")
 	}
-	a := &Agent{gate: g, agents: pool{build: build}}
+	a := &Agent{gate: g}
+	a.agents.build = build
 	if opts != nil {
 		a.opts = *opts
 	}

@@ -20,51 +20,55 @@ type Answer struct {
 	Answers gate.Answers
 }
 
-// give records the answers that have no token, and returns the others by start ID: those are given
-// with their calls. What is refused here is a problem, and the run goes on without it.
-func (a *Agent) give(ctx context.Context, r Resume, known notes) (byStart map[string]Answer, refused []Problem, err error) {
-	byStart = map[string]Answer{}
-	for _, answer := range r.Answers {
-		wrap := func(err error) error { return fmt.Errorf("answer %s: %w", answer.Interaction, err) }
-		id := answer.Interaction.String()
-		i := slices.IndexFunc(known.Calls, func(e envelope) bool { return e.Interaction == id })
-		if i < 0 && slices.Contains(known.Past, id) { // a caller that lost the reply to it repeats its Resume
-			why := &gate.Error{Code: gate.ErrAlreadyAnswered, Message: "the call has gone on with an answer"}
-			refused = append(refused, Problem{Interaction: answer.Interaction, Err: why})
-			continue
-		}
-		if i < 0 {
-			return nil, nil, wrap(fmt.Errorf("%w: the run has no such question", gate.ErrInvalidContinuation))
-		}
-		e := known.Calls[i]
-		if _, twice := byStart[e.Start]; twice {
-			return nil, nil, wrap(fmt.Errorf("%w: it is answered twice", gate.ErrInvalidAnswer))
-		}
-		if answer.Token != "" {
-			byStart[e.Start] = answer
-			continue
-		}
-		var no *gate.Error
-		err := a.answer(ctx, r.Scope, answer)
-		switch {
-		case errors.As(err, &no) && no.Code != gate.ErrUnavailable:
-			refused = append(refused, Problem{Origin: e.origin(), Interaction: answer.Interaction, Err: err})
-		case err != nil:
-			return nil, nil, wrap(err)
+// give records the answers that have no token, and keeps the others for their calls. What is
+// refused here is a problem, and the run goes on without it.
+func (g *going) give(ctx context.Context) error {
+	g.answers = map[string]Answer{}
+	for _, answer := range g.given {
+		if err := g.giveOne(ctx, answer); err != nil {
+			return fmt.Errorf("answer %s: %w", answer.Interaction, err)
 		}
 	}
-	return byStart, refused, nil
+	return nil
 }
 
-// answer records an answer that has no token (R24).
-func (a *Agent) answer(ctx context.Context, scope string, answer Answer) error {
-	s, err := a.face.InspectID(ctx, scope, answer.Interaction)
+func (g *going) giveOne(ctx context.Context, answer Answer) error {
+	id := answer.Interaction.String()
+	i := slices.IndexFunc(g.noted.Calls, func(e envelope) bool { return e.Interaction == id })
+	if i < 0 && slices.Contains(g.noted.Past, id) { // a caller that lost the reply to it repeats its Resume
+		why := &gate.Error{Code: gate.ErrAlreadyAnswered, Message: "the call has gone on with an answer"}
+		g.refused = append(g.refused, Problem{Interaction: answer.Interaction, Err: why})
+		return nil
+	}
+	if i < 0 {
+		return fmt.Errorf("%w: the run has no such question", gate.ErrInvalidContinuation)
+	}
+	e := g.noted.Calls[i]
+	if _, twice := g.answers[e.Start]; twice {
+		return fmt.Errorf("%w: it is answered twice", gate.ErrInvalidAnswer)
+	}
+	if answer.Token != "" {
+		g.answers[e.Start] = answer
+		return nil
+	}
+	err := g.record(ctx, answer)
+	var no *gate.Error
+	if errors.As(err, &no) && no.Code != gate.ErrUnavailable {
+		g.refused = append(g.refused, Problem{Origin: e.origin(), Interaction: answer.Interaction, Err: err})
+		return nil
+	}
+	return err
+}
+
+// record records an answer that has no token (R24).
+func (g *going) record(ctx context.Context, answer Answer) error {
+	s, err := g.face.InspectID(ctx, g.scope, answer.Interaction)
 	if err != nil {
 		return err
 	}
-	request := gate.AnswerRequest{Interaction: answer.Interaction, Answers: answer.Answers, Scope: scope, By: answer.By}
+	request := gate.AnswerRequest{Interaction: answer.Interaction, Answers: answer.Answers, Scope: g.scope, By: answer.By}
 	if s.Prompt != nil {
 		request.Round = s.Prompt.Round
 	}
-	return a.face.Answer(ctx, request)
+	return g.face.Answer(ctx, request)
 }

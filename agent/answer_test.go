@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/parley-go/parley/agent"
 	"github.com/parley-go/parley/checkpoint/memstore"
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/scripted"
 	"github.com/parley-go/parley/interrupt"
 )
 
@@ -186,4 +188,45 @@ func TestResumedWithoutFacilities(t *testing.T) {
 	if effects.Load() != 1 {
 		t.Errorf("%d effects", effects.Load())
 	}
+}
+
+// A run that asks again and again does not remember all that was answered: an answer that comes
+// again is told as such where it is one of the latest.
+func TestAnswersOfLongAgo(t *testing.T) {
+	var effects atomic.Int64
+	const turns, calls = 6, 16
+	w := open(t, memstore.New(), worldOptions{
+		tools: []*gate.Tool{deploy(&effects, nil)},
+		model: scripted.Func(func(input []*schema.Message) (*schema.Message, error) {
+			turn := len(input) / (calls + 1)
+			if turn == turns {
+				return scripted.Say("done"), nil
+			}
+			var services []string
+			for i := range calls {
+				services = append(services, fmt.Sprintf("%d-%d", turn, i))
+			}
+			return deploying(services...), nil
+		}),
+		gate: gate.Options{Capacity: gate.Capacity{OpenPerScope: gate.Unlimited}},
+	})
+	var asked []agent.Question
+	run := w.start()
+	for range turns - 1 {
+		if len(run.Questions) != calls {
+			t.Fatalf("have %+v", run)
+		}
+		var answers []agent.Answer
+		for _, q := range run.Questions {
+			asked, answers = append(asked, q), append(answers, to(q, allow))
+		}
+		run = w.resume(run.ID, answers...)
+	}
+	again := w.resume(run.ID, to(asked[len(asked)-calls], allow))
+	if len(again.Problems) != 1 || len(again.Questions) != calls {
+		t.Fatalf("have %+v", again)
+	}
+	wantCode(t, "one of the latest", again.Problems[0].Err, gate.ErrAlreadyAnswered)
+	_, err := w.tryResume(run.ID, to(asked[0], allow))
+	wantCode(t, "one of long ago", err, gate.ErrInvalidContinuation)
 }

@@ -28,21 +28,17 @@ var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c
 // Three kinds of question stay until they expire, and nothing follows from an answer to them: of a
 // tool that is gone, of one that keeps its questions open, and one that was answered by another
 // road and not carried out.
-func (a *Agent) Cancel(ctx context.Context, scope string, run checkpoint.ID) Events {
+func (a *Agent) Cancel(ctx context.Context, scope string, run checkpoint.ID) *Events {
 	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.cancelRun(ctx, scope, run, tell) })
 }
 
 func (a *Agent) cancelRun(ctx context.Context, scope string, id checkpoint.ID, tell func(Event)) (*Run, error) {
-	run, err := a.face.ResumeRun(ctx, scope, id)
-	if errors.Is(err, gate.ErrAlreadyCompleted) {
-		s, err := a.face.InspectRun(ctx, scope, id)
-		if err != nil {
-			return nil, fmt.Errorf("cancel run %s: %w", id, err)
-		}
-		return ended(s)
-	}
+	run, ended, err := a.retake(ctx, scope, id)
 	if err != nil {
-		return nil, fmt.Errorf("cancel run %s: %w", id, err)
+		return ended, fmt.Errorf("cancel run %s: %w", id, err)
+	}
+	if ended != nil {
+		return ended, nil
 	}
 	// A question has to be open to be cancelled, and out of band every one can be. Nobody is asked.
 	g := a.going(ctx, run, scope, []interrupt.Facility{interrupt.FacilityOutOfBand}, tell)

@@ -47,7 +47,7 @@ func TestCancelRun(t *testing.T) {
 	asked := m.Asked()
 	var told []gate.Code
 	var ended *agent.Run
-	for event, err := range w.agent.Cancel(t.Context(), "ann", run.ID) {
+	for event, err := range w.agent.Cancel(t.Context(), "ann", run.ID).All() {
 		if err != nil {
 			t.Fatal(err)
 		}

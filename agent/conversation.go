@@ -38,7 +38,7 @@ func (a *Agent) begin(ctx context.Context, s Start, begun gate.RunStart, tell fu
 // told. That it goes on and stops is not: it is not the run that the caller started.
 func (a *Agent) cancelOpen(ctx context.Context, s Start, id checkpoint.ID, tell func(Event)) error {
 	tellRest := func(e Event) {
-		if _, is := e.(RunGoing); !is {
+		if _, is := e.(RunStarted); !is {
 			tell(e)
 		}
 	}
@@ -59,8 +59,12 @@ func (a *Agent) cancelOpen(ctx context.Context, s Start, id checkpoint.ID, tell 
 			return err
 		}
 		for _, p := range stopped.Problems {
-			if errors.Is(p.Err, gate.ErrUnauthorized) { // it would be refused again every time
+			switch { // what would be the same again every time
+			case errors.Is(p.Err, gate.ErrUnauthorized):
 				return p.Err
+			case errors.Is(p.Err, gate.ErrCancelled): // by a tool that keeps its question open (R17)
+				_, err := a.cancelRun(ctx, s.Scope, id, tellRest)
+				return err
 			}
 		}
 	}

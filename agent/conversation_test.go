@@ -49,6 +49,29 @@ func TestNewMessageWhileQuestionsAreOpen(t *testing.T) {
 	}
 }
 
+// R17: a tool that keeps its question open cannot be cancelled that way. The other run is ended for
+// good, so that the conversation goes on.
+func TestNewMessageWhileAQuestionIsKeptOpen(t *testing.T) {
+	var effects atomic.Int64
+	w := open(t, memstore.New(), worldOptions{
+		tools: []*gate.Tool{deploy(&effects, &gate.ToolOptions{KeepOpen: true})}, model: after(deploying("a")),
+	})
+	start := inTalk
+	first, err := w.agent.Start(t.Context(), start).Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start.CancelOpen = true
+	second, err := w.agent.Start(t.Context(), start).Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantWaiting(t, second, "a")
+	if ended := w.resume(first.ID); ended.Status != agent.Failed || effects.Load() != 0 {
+		t.Errorf("the first run: %+v", ended)
+	}
+}
+
 // A gathering store lets the first two runs begin at once only.
 type gathering struct {
 	*memstore.Store

@@ -14,7 +14,7 @@
 //		return adk.NewChatModelAgent(ctx, config)
 //	}, nil)
 //	start := agent.Start{Scope: user, Messages: messages, Facilities: can}
-//	for event, err := range a.Start(ctx, start) {
+//	for event, err := range a.Start(ctx, start).All() {
 //		// Show the event. Put the prompt of an Asked to the person, and resume with the answer.
 //	}
 //

@@ -6,8 +6,8 @@ import "errors"
 var (
 	// ErrNoRun: a tool was called outside of a run of an [Agent].
 	ErrNoRun = errors.New("the tool is not called in a run of an agent under the gate")
-	// ErrRanged: [Events] were ranged over a second time. Nothing ran.
-	ErrRanged = errors.New("the events were ranged over before")
+	// ErrTaken: [Events] were taken a second time. Nothing ran.
+	ErrTaken = errors.New("the events were taken before")
 	// ErrModel: a tool was called by an agent whose model is not wrapped with [Model].
 	ErrModel = errors.New("the agent's model is not wrapped with agent.Model")
 	// ErrToolCallIDs: the model made tool calls without ids, two with the same id, or one whose id

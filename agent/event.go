@@ -8,7 +8,7 @@ import (
 
 // An Event tells what happened in a run, to whoever shows it. It is one of
 //
-//   - [RunGoing], when the run has begun or is resumed;
+//   - [RunStarted], when the run has begun or is resumed;
 //   - [ModelReasoning], [ModelText], [ToolStarted], [ToolProgress], [ToolText], [ToolEnded] while
 //     it goes on;
 //   - [Asked] for each question that is open when it stops;
@@ -26,9 +26,9 @@ type Origin struct {
 	Agents  []string // the names of the agents that lead to the call, from the top
 }
 
-// RunGoing is the first event of a run. The run is recorded under ID by then, and only this loop
+// RunStarted is the first event of a run. The run is recorded under ID by then, and only this loop
 // goes on with it.
-type RunGoing struct{ ID checkpoint.ID }
+type RunStarted struct{ ID checkpoint.ID }
 
 // ModelText is text of a model that is wrapped with [Model]: a whole answer, or a piece of one in a
 // run that streams.
@@ -92,7 +92,7 @@ type RunFinished struct{ *Run }
 // RunFailed: the run ended, and cannot go on. Message says why.
 type RunFailed struct{ *Run }
 
-func (RunGoing) event()       {}
+func (RunStarted) event()     {}
 func (ModelText) event()      {}
 func (ModelReasoning) event() {}
 func (ToolStarted) event()    {}

@@ -26,7 +26,7 @@ import (
 // line is an event as a screen could show it, without a type of eino's.
 func line(e agent.Event) string {
 	switch e := e.(type) {
-	case agent.RunGoing:
+	case agent.RunStarted:
 		return "<going>"
 	case agent.ModelText:
 		return e.Text
@@ -53,9 +53,9 @@ func line(e agent.Event) string {
 }
 
 // seen is all that a screen shows of the events, and the error at their end.
-func seen(t *testing.T, events agent.Events) (lines []string, run *agent.Run, err error) {
+func seen(t *testing.T, events *agent.Events) (lines []string, run *agent.Run, err error) {
 	t.Helper()
-	for event, failed := range events {
+	for event, failed := range events.All() {
 		if err != nil {
 			t.Fatalf("after the error %v comes %v", err, event)
 		}
@@ -205,7 +205,7 @@ func TestEventsOfWait(t *testing.T) {
 		})
 		events := w.agent.Wait(t.Context(), agent.Resume{Scope: "ann", Run: run.ID, Facilities: everything})
 		var lines []string
-		for event, err := range events {
+		for event, err := range events.All() {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -215,7 +215,7 @@ func TestEventsOfWait(t *testing.T) {
 		}
 		wantSeen(t, lines, `<going><ended a deployed a>[deployed a]<finished [deployed a]>`)
 		_, err := events.Run()
-		wantCode(t, "a second range", err, agent.ErrRanged)
+		wantCode(t, "a second range", err, agent.ErrTaken)
 		w.close()
 	})
 }
@@ -235,7 +235,7 @@ func TestEventsOfParallelCalls(t *testing.T) {
 	})
 	order, starts := map[string]string{}, map[string]bool{}
 	var lines []string
-	for event, err := range w.agent.Start(t.Context(), releaseIt) {
+	for event, err := range w.agent.Start(t.Context(), releaseIt).All() {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -339,7 +339,7 @@ func TestTextComesBeforeItsCalls(t *testing.T) {
 		text, turns := map[string]string{}, map[string]string{} // of the turn that an agent is in
 		var stack, all []string
 		started := 0
-		for event, err := range w.agent.Start(t.Context(), releaseIt) {
+		for event, err := range w.agent.Start(t.Context(), releaseIt).All() {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -35,7 +35,7 @@ func Example() {
 		if err != nil {
 			return err
 		}
-		for event, err := range a.Start(ctx, agent.Start{Scope: "ann", Messages: messages, Facilities: can}) {
+		for event, err := range a.Start(ctx, agent.Start{Scope: "ann", Messages: messages, Facilities: can}).All() {
 			if err != nil {
 				return err
 			}
@@ -52,10 +52,11 @@ func Example() {
 			return err
 		}
 		question := run.Questions[0]
-		for event, err := range a.Resume(ctx, agent.Resume{Scope: "ann", Run: run.ID, Facilities: can, Answers: []agent.Answer{{
+		resume := agent.Resume{Scope: "ann", Run: run.ID, Facilities: can, Answers: []agent.Answer{{
 			Interaction: question.Interaction, Token: question.Prompt.Token,
 			Answers: gate.Answers{question.Prompt.Questions[0].ID: json.RawMessage(`{"optionId":"allow_once"}`)},
-		}}}) {
+		}}}
+		for event, err := range a.Resume(ctx, resume).All() {
 			if err != nil {
 				return err
 			}

@@ -82,7 +82,7 @@ func converse(ctx context.Context, a *agent.Agent, messages []*schema.Message) e
 	}
 	for {
 		var run *agent.Run
-		for event, err := range events {
+		for event, err := range events.All() {
 			if err != nil {
 				return err
 			}

@@ -28,7 +28,8 @@ type going struct {
 	noted      notes // of the run's last commit
 	store      capture
 	begun      []*schema.Message // what Start was given; nil where the run is resumed
-	refused    []Problem         // answers that were refused before it went on
+	given      []Answer          // by the caller
+	refused    []Problem         // those of them that were refused before it went on
 	caller     context.Context   // ends with the caller's, and when the run is lost; eino's contexts do not
 	tell       func(Event)
 	cancelled  bool // set by Cancel: the tools that wait are told so, and nothing else happens
@@ -216,7 +217,7 @@ func (g *going) waitsIn(path string) error {
 func (g *going) notes() notes {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	past := slices.Clone(g.noted.Past)
+	past := slices.Clone(g.noted.Past[max(0, len(g.noted.Past)-maxPast):])
 	for _, e := range g.noted.Calls {
 		if _, waits := g.calls[e.Start]; !waits && e.Interaction != "" {
 			past = append(past, e.Interaction)

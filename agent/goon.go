@@ -34,10 +34,10 @@ func (a *Agent) going(ctx context.Context, run *gate.Run, scope string, can []in
 // goOn lets eino go on until it stops, and records where the run stands then.
 func (a *Agent) goOn(ctx context.Context, g *going) (*Run, error) {
 	defer g.run.Release(ctx) // where nothing else stopped it
-	var cancel context.CancelFunc
-	g.caller, cancel = g.run.Context(ctx)
-	defer cancel()
-	g.tell(RunGoing{g.run.ID()})
+	var leave context.CancelFunc
+	g.caller, leave = g.run.Context(ctx)
+	defer leave()
+	g.tell(RunStarted{g.run.ID()})
 	e := end{err: g.read(ctx)}
 	if e.err == nil {
 		// Eino's context does not end with the caller's: eino would throw away what tools did.
@@ -47,9 +47,14 @@ func (a *Agent) goOn(ctx context.Context, g *going) (*Run, error) {
 	if e.err == nil {
 		e.err = g.swallowed()
 	}
-	if e.err != nil && errors.As(context.Cause(g.caller), &lost) { // which is why models and tools broke off
+	switch {
+	case e.err == nil:
+	case errors.As(context.Cause(g.caller), &lost): // which is why models and tools broke off
 		e.err = fmt.Errorf("%w: %w", lost, e.err)
+	case g.caller.Err() == nil:
+		e.err = errors.Join(e.err, g.forget(ctx))
 	}
+	leave() // the end of the run need not be told to what has ended
 	run, err := g.conclude(ctx, e)
 	if run != nil {
 		run.Created, run.Updated = g.run.Times()
@@ -57,7 +62,7 @@ func (a *Agent) goOn(ctx context.Context, g *going) (*Run, error) {
 	return run, err
 }
 
-// read reads what the run's last commit left.
+// read reads what the run's last commit left, and gives the answers to it.
 func (g *going) read(ctx context.Context) error {
 	n, err := readNotes(g.run.Notes())
 	if err != nil {
@@ -74,7 +79,7 @@ func (g *going) read(ctx context.Context) error {
 	if err := g.store.open(blob); err != nil {
 		return errors.Join(ErrCheckpoint, err)
 	}
-	return nil
+	return g.give(ctx)
 }
 
 // input are the messages that the run began with.
@@ -111,9 +116,6 @@ func (g *going) conclude(ctx context.Context, e end) (*Run, error) {
 		if question := interrupt.Interrupt(nil); errors.As(e.err, &question) { // a tool under the gate lets none through
 			e.err = fmt.Errorf("%w: %w", ErrUnwrapped, e.err)
 		}
-		if g.caller.Err() == nil {
-			e.err = errors.Join(e.err, g.forget(ctx))
-		}
 		return run, wrap(e.err)
 	case !e.interrupted:
 		result, err := json.Marshal(e.message)
@@ -147,7 +149,7 @@ func questions(n notes, open []gate.Outcome) []Question {
 		id, err := checkpoint.ParseID(e.Interaction)
 		i := slices.IndexFunc(open, func(o gate.Outcome) bool { return err == nil && o.Interaction == id })
 		if i >= 0 {
-			all = append(all, Question{Origin: e.origin(), Outcome: open[i]})
+			all = append(all, questionOf(e, open[i]))
 		}
 	}
 	return all

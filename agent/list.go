@@ -37,7 +37,7 @@ func (a *Agent) withQuestions(ctx context.Context, scope string, s gate.RunSumma
 		if err != nil || in.Status != checkpoint.Open {
 			continue // answered, expired or gone
 		}
-		run.Questions = append(run.Questions, Question{Origin: e.origin(), Outcome: gate.Outcome{Interaction: id, Prompt: in.Prompt}})
+		run.Questions = append(run.Questions, Question{Origin: e.origin(), Interaction: id, Prompt: in.Prompt})
 	}
 	return run, nil
 }

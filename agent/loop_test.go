@@ -2,6 +2,8 @@ package agent_test
 
 import (
 	"context"
+	"encoding/gob"
+	"fmt"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -9,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/schema"
 
 	"github.com/parley-go/parley/agent"
 	"github.com/parley-go/parley/checkpoint/memstore"
@@ -24,7 +27,7 @@ func TestResumedInTheLoop(t *testing.T) {
 	w := open(t, memstore.New(), worldOptions{
 		tools: []*gate.Tool{deploy(&effects, nil)}, model: after(deploying("a")),
 	})
-	for event, err := range w.agent.Start(t.Context(), releaseIt) {
+	for event, err := range w.agent.Start(t.Context(), releaseIt).All() {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +65,7 @@ func TestRangedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines, run, err := seen(t, events)
-	wantCode(t, "a second range", err, agent.ErrRanged)
+	wantCode(t, "a second range", err, agent.ErrTaken)
 	if len(lines) != 0 || run != nil || count() != 1 || m.Asked() != 1 {
 		t.Errorf("the second range: %v, %+v; %d runs, the model was asked %d times", lines, run, count(), m.Asked())
 	}
@@ -77,7 +80,7 @@ func TestSlowLoop(t *testing.T) {
 	}, nil)
 	w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{tool}, model: after(announced("Now. ", call("a", "t", struct{}{})))})
 	var lines []string
-	for event, err := range w.agent.Start(t.Context(), releaseIt) {
+	for event, err := range w.agent.Start(t.Context(), releaseIt).All() {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,13 +120,13 @@ func TestLoopIsLeft(t *testing.T) {
 			first := open(t, store, worldOptions{
 				tools: []*gate.Tool{deploy(&effects, nil), patient(&working, make(chan struct{}))}, model: m, streaming: streaming,
 			})
-			var going agent.RunGoing
+			var going agent.RunStarted
 			var lines []string
-			for event, err := range first.agent.Start(t.Context(), releaseIt) {
+			for event, err := range first.agent.Start(t.Context(), releaseIt).All() {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if is, ok := event.(agent.RunGoing); ok {
+				if is, ok := event.(agent.RunStarted); ok {
 					going = is
 				}
 				if lines = append(lines, line(event)); len(lines) == n {
@@ -161,7 +164,7 @@ func TestLoopIsLeftBesideAnotherTool(t *testing.T) {
 			}}
 			m := after(scripted.Do(call("o", "outside", `{}`)))
 			w := open(t, memstore.New(), worldOptions{eino: []tool.BaseTool{outside}, model: m, streaming: streaming})
-			for range w.agent.Start(t.Context(), releaseIt) {
+			for range w.agent.Start(t.Context(), releaseIt).All() {
 				<-atWork
 				go func() {
 					synctest.Wait() // until the loop is left and waits, and so does the tool
@@ -188,13 +191,13 @@ func TestLoopDies(t *testing.T) {
 			tools: []*gate.Tool{deploy(&effects, nil), patient(&working, atWork)},
 			model: after(scripted.Do(call("a", "deploy", deployInput{"a"}), call("p", "patient", struct{}{}))),
 		})
-		var going agent.RunGoing
+		var going agent.RunStarted
 		left := make(chan any)
 		go func() {
 			defer close(left)
 			defer func() { left <- recover() }()
-			for event := range w.agent.Start(t.Context(), releaseIt) {
-				if is, ok := event.(agent.RunGoing); ok {
+			for event := range w.agent.Start(t.Context(), releaseIt).All() {
+				if is, ok := event.(agent.RunStarted); ok {
 					going = is
 				}
 				if started, ok := event.(agent.ToolStarted); ok && started.Tool == "patient" {
@@ -249,17 +252,17 @@ func TestLoopIsLeftAgainAndAgain(t *testing.T) {
 // the others one event later than the one before. It returns the last message.
 func leaveAfter(t *testing.T, n int, process func() *world) string {
 	t.Helper()
-	var run agent.RunGoing
+	var run agent.RunStarted
 	events := process().agent.Start(t.Context(), releaseIt)
 	for left := n; left < n+32; left++ {
 		count := 0
 		var answers []agent.Answer
-		for event, err := range events {
+		for event, err := range events.All() {
 			if err != nil {
 				t.Fatalf("left after %d events: %v", left, err)
 			}
 			switch e := event.(type) {
-			case agent.RunGoing:
+			case agent.RunStarted:
 				run = e
 			case agent.Asked:
 				answers = append(answers, to(e.Question, allow))
@@ -275,3 +278,37 @@ func leaveAfter(t *testing.T, n int, process func() *world) string {
 	t.Fatalf("left after %d events, and then later, the run does not end", n)
 	return ""
 }
+
+// What panics outside of a tool and a model does so in the loop, which can recover, and not in a
+// goroutine of its own, which would end the process.
+func TestPanicInLoop(t *testing.T) {
+	w := open(t, memstore.New(), worldOptions{model: after(scripted.Say("hello"))})
+	hello := schema.UserMessage("hello")
+	hello.Extra = map[string]any{"x": panics{}}
+	start := agent.Start{Scope: "ann", Messages: []*schema.Message{hello}}
+	for name, take := range map[string]func(*agent.Events){
+		"All": func(events *agent.Events) {
+			for event, err := range events.All() {
+				t.Errorf("%v, %v", event, err)
+			}
+		},
+		"Run": func(events *agent.Events) { events.Run() },
+	} {
+		func() {
+			defer func() {
+				if value := recover(); !strings.Contains(fmt.Sprint(value), "no gob") {
+					t.Errorf("%s: recovered %v", name, value)
+				}
+			}()
+			take(w.agent.Start(t.Context(), start))
+		}()
+	}
+}
+
+// panics is a value that panics when eino stores it.
+type panics struct{}
+
+func (panics) GobEncode() ([]byte, error) { panic("no gob") }
+func (panics) GobDecode([]byte) error     { return nil }
+
+func init() { gob.Register(panics{}) }

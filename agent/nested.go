@@ -30,7 +30,8 @@ func AgentTool(ctx context.Context, build Build) (tool.InvokableTool, error) {
 	if build == nil {
 		return nil, errors.New("make agent tool: a function that builds the agent is needed")
 	}
-	t := &agentTool{agents: pool{build: build}}
+	t := &agentTool{}
+	t.agents.build = build
 	eino, err := t.agents.take(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("make agent tool: %w", err)

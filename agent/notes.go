@@ -19,9 +19,14 @@ type notes struct {
 	Turns map[string]int `json:"turns,omitempty"`
 	// Calls are the calls that wait.
 	Calls []envelope `json:"calls,omitempty"`
-	// Past are the interactions of calls that waited for a person and have ended since.
+	// Past are the interactions of calls that waited for a person and have ended since: those that
+	// ended in the latest going, and up to maxPast before them.
 	Past []string `json:"past,omitempty"`
 }
+
+// maxPast bounds the notes of a run that asks again and again. Who repeats a Resume repeats a late
+// one.
+const maxPast = 64
 
 const notesVersion = 1
 

@@ -318,7 +318,7 @@ func TestMaskedArgumentsOfEvents(t *testing.T) {
 	pay := deploy(&effects, &gate.ToolOptions{Mask: []string{"service"}})
 	for _, arguments := range []string{`{"service":"secret"}`, `{"service":"secret"`} {
 		w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{pay}, model: after(scripted.Do(call("c", "deploy", arguments)))})
-		for event, err := range w.agent.Start(t.Context(), releaseIt) {
+		for event, err := range w.agent.Start(t.Context(), releaseIt).All() {
 			if err != nil {
 				t.Fatal(err)
 			}

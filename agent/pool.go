@@ -10,29 +10,22 @@ import (
 
 // A Build makes an agent of eino's, with its sub-agents. It returns a new one each time, because an
 // agent of eino's v0.7 must not be in two runs at once: it compiles its graph anew, in place, for
-// every run. The agents can share their models and tools, which are then used concurrently. Build
-// itself can be called from several goroutines.
+// every run. The agents can share their models and tools, which are then used concurrently; what
+// takes long to make is made before. Build itself can be called from several goroutines.
 type Build func(ctx context.Context) (adk.Agent, error)
 
-// A pool holds the agents of one Build that are in no run. It has no bound: there are never more of
-// them than runs went on at the same time.
+// A pool holds the agents of one Build that are in no run, until the garbage collector takes those
+// that are not used.
 type pool struct {
 	build Build
-
-	mu   sync.Mutex // guards idle
-	idle []adk.Agent
+	idle  sync.Pool
 }
 
 // take returns an agent that is in no run, and builds one where there is none.
 func (p *pool) take(ctx context.Context) (adk.Agent, error) {
-	p.mu.Lock()
-	if n := len(p.idle); n > 0 {
-		eino := p.idle[n-1]
-		p.idle = p.idle[:n-1]
-		p.mu.Unlock()
+	if eino, ok := p.idle.Get().(adk.Agent); ok {
 		return eino, nil
 	}
-	p.mu.Unlock()
 	eino, err := p.build(ctx)
 	if err == nil && eino == nil {
 		err = errors.New("build: there is no agent")
@@ -40,8 +33,4 @@ func (p *pool) take(ctx context.Context) (adk.Agent, error) {
 	return eino, err
 }
 
-func (p *pool) put(eino adk.Agent) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.idle = append(p.idle, eino)
-}
+func (p *pool) put(eino adk.Agent) { p.idle.Put(eino) }

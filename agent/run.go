@@ -15,7 +15,7 @@ type Status string
 // The states of a run.
 const (
 	Waiting  Status = "waiting"  // it stopped, and Resume goes on with it
-	Going    Status = "going"    // a process goes on with it, or died while it did
+	Running  Status = "running"  // a process goes on with it, or died while it did
 	Finished Status = "finished" // the agent came to its end
 	Failed   Status = "failed"   // it ended, and cannot go on
 )
@@ -41,7 +41,16 @@ type Run struct {
 // Prompt, and are answered together.
 type Question struct {
 	Origin
-	gate.Outcome // the Prompt, and where it can be answered out of band
+	Interaction checkpoint.ID
+	Prompt      *gate.Prompt
+	// OutOfBand and Link are those of [gate.Outcome].
+	OutOfBand bool
+	Link      string
+}
+
+// questionOf is an open prompt of the gate's, of the call that e names.
+func questionOf(e envelope, o gate.Outcome) Question {
+	return Question{Origin: e.origin(), Interaction: o.Interaction, Prompt: o.Prompt, OutOfBand: o.OutOfBand, Link: o.Link}
 }
 
 // A Problem says why a tool call cannot go on now, or why an answer was refused. Resume tries
@@ -67,8 +76,8 @@ func ofSummary(s gate.RunSummary) (*Run, error) {
 		}
 	case s.Status == checkpoint.RunEnded:
 		r.Status, r.Message = Failed, s.Message
-	case s.Going:
-		r.Status = Going
+	case s.Claimed:
+		r.Status = Running
 	}
 	return r, nil
 }

@@ -24,18 +24,19 @@ type Start struct {
 	// CancelOpen says. Empty: the run belongs to none.
 	Conversation string
 	// CancelOpen first brings the conversation's other run to its end: its open questions are
-	// cancelled, its tools and its model are told so, and it goes on with that. Where somebody else
-	// goes on with that run now, Start is [gate.ErrBusy].
+	// cancelled, its tools and its model are told so, and it goes on with that. Where one of the
+	// tools keeps its question open (R17), the run is ended as with [Agent.Cancel]. Where somebody
+	// else goes on with that run now, Start is [gate.ErrBusy].
 	CancelOpen bool
 }
 
 // Start begins a run, which goes on until it ends or people are needed. Nothing happens before its
-// events are ranged over. Cancelling ctx cancels what models and tools do; the run stops there, and
+// events are taken. Cancelling ctx cancels what models and tools do; the run stops there, and
 // keeps the questions that were asked until then.
 //
 // An error that comes without a run means that none began: [ErrConversationOpen], [ErrExtra], or
 // one of the gate's. Other errors come with the run as it stands.
-func (a *Agent) Start(ctx context.Context, s Start) Events {
+func (a *Agent) Start(ctx context.Context, s Start) *Events {
 	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.start(ctx, s, tell) })
 }
 
@@ -72,52 +73,41 @@ type Resume struct {
 // by another road, and tries again what had a problem.
 //
 // A run that has ended is told as it is, and nothing runs. A run that goes on elsewhere is
-// [gate.ErrBusy]. An unknown run, and one of another scope or agent, is
+// [gate.ErrBusy], and no answer is recorded. An unknown run, and one of another scope or agent, is
 // [gate.ErrInvalidContinuation].
 //
 // An answer that is refused is a [Problem] of the run, and its question is still open. An answer
 // with a token is recorded when its call goes on; where the run stops before that, the question
 // stays open too. An answer to a call that has gone on since is the problem
-// [gate.ErrAlreadyAnswered], so whoever does not know whether a Resume arrived can repeat it.
-func (a *Agent) Resume(ctx context.Context, r Resume) Events {
+// [gate.ErrAlreadyAnswered], so whoever does not know whether a Resume arrived can repeat it. Of
+// calls that have gone on long ago the run knows nothing more: [gate.ErrInvalidContinuation].
+func (a *Agent) Resume(ctx context.Context, r Resume) *Events {
 	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.resume(ctx, r, tell) })
 }
 
 func (a *Agent) resume(ctx context.Context, r Resume, tell func(Event)) (*Run, error) {
-	s, err := a.face.InspectRun(ctx, r.Scope, r.Run)
+	run, ended, err := a.retake(ctx, r.Scope, r.Run)
 	if err != nil {
-		return nil, fmt.Errorf("resume run %s: %w", r.Run, err)
+		return ended, fmt.Errorf("resume run %s: %w", r.Run, err)
 	}
-	if s.Status == checkpoint.RunEnded {
-		return ended(s)
-	}
-	known, err := readNotes(s.Notes)
-	if err != nil {
-		return nil, fmt.Errorf("resume run %s: %w: %w", r.Run, ErrCheckpoint, err)
-	}
-	answers, refused, err := a.give(ctx, r, known)
-	if err != nil {
-		return nil, fmt.Errorf("resume run %s: %w", r.Run, err)
-	}
-	run, err := a.face.ResumeRun(ctx, r.Scope, r.Run)
-	if errors.Is(err, gate.ErrAlreadyCompleted) { // it ended meanwhile
-		if s, err = a.face.InspectRun(ctx, r.Scope, r.Run); err == nil {
-			return ended(s)
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("resume run %s: %w", r.Run, err)
+	if ended != nil {
+		return ended, nil
 	}
 	g := a.going(ctx, run, r.Scope, r.Facilities, tell)
-	g.answers, g.refused = answers, refused
+	g.given = r.Answers
 	return a.goOn(ctx, g)
 }
 
-// ended is what the resume of a run that has ended returns.
-func ended(s gate.RunSummary) (*Run, error) {
-	run, err := ofSummary(s)
-	if err != nil {
-		err = fmt.Errorf("resume run %s: %w", s.ID, err)
+// retake takes a run that has stopped. Where it has ended, it returns how.
+func (a *Agent) retake(ctx context.Context, scope string, id checkpoint.ID) (run *gate.Run, ended *Run, err error) {
+	run, err = a.face.ResumeRun(ctx, scope, id)
+	if !errors.Is(err, gate.ErrAlreadyCompleted) {
+		return run, nil, err
 	}
-	return run, err
+	s, err := a.face.InspectRun(ctx, scope, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	ended, err = ofSummary(s)
+	return nil, ended, err
 }

@@ -95,9 +95,8 @@ func TestPiecesAreToldAsTheyCome(t *testing.T) {
 		run := process(true).start()
 		var pieces, texts []string
 		var last string
-		for event, err := range process(false).agent.Resume(t.Context(), agent.Resume{
-			Scope: "ann", Run: run.ID, Answers: []agent.Answer{to(of(t, run, "s"), allow)}, Facilities: everything,
-		}) {
+		resume := agent.Resume{Scope: "ann", Run: run.ID, Answers: []agent.Answer{to(of(t, run, "s"), allow)}, Facilities: everything}
+		for event, err := range process(false).agent.Resume(t.Context(), resume).All() {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,7 +14,7 @@ import (
 // once, where it is a [checkpoint.Watcher]; beside that Wait looks every Options.PollInterval. It
 // holds no claim while it waits. Where ctx ends first, its error is returned and nothing has
 // happened. Answers in r are refused with [gate.ErrInvalidAnswer].
-func (a *Agent) Wait(ctx context.Context, r Resume) Events {
+func (a *Agent) Wait(ctx context.Context, r Resume) *Events {
 	return eventsOf(ctx, func(ctx context.Context, tell func(Event)) (*Run, error) { return a.wait(ctx, r, tell) })
 }
 
@@ -58,7 +58,7 @@ func (a *Agent) pause(ctx context.Context, r Resume, open []checkpoint.ID) (read
 // look reports whether a resume would do anything, and if not, which questions of the run are open.
 func (a *Agent) look(ctx context.Context, r Resume) (open []checkpoint.ID, ready bool, err error) {
 	s, err := a.face.InspectRun(ctx, r.Scope, r.Run)
-	if err != nil || s.Going {
+	if err != nil || s.Claimed {
 		return nil, false, err
 	}
 	known, err := readNotes(s.Notes)

@@ -13,7 +13,7 @@ import (
 type RunSummary struct {
 	ID      checkpoint.ID
 	Status  checkpoint.Status // [checkpoint.RunLive] or RunEnded
-	Going   bool              // a caller has it now, here or in another process
+	Claimed bool              // a caller has it now, here or in another process
 	Created time.Time
 	Updated time.Time
 	Notes   json.RawMessage
@@ -50,7 +50,7 @@ func (g *Gate) runSummary(ctx context.Context, run *checkpoint.Run) (RunSummary,
 		s.Code, s.Message, s.Result = Code(run.Ending.Code), run.Ending.Message, run.Ending.Result
 	}
 	var err error
-	if s.Going, err = g.claimHeld(ctx, run.ID, run.Claim); err != nil {
+	if s.Claimed, err = g.claimHeld(ctx, run.ID, run.Claim); err != nil {
 		return s, unavailable(err)
 	}
 	return s, nil

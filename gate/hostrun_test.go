@@ -132,7 +132,7 @@ func TestRunHoldsPrompts(t *testing.T) {
 			t.Errorf("resume of an ended run: %v", err)
 		}
 		s, err := f.InspectRun(t.Context(), "ann", run.ID())
-		if err != nil || s.Status != checkpoint.RunEnded || string(s.Result) != `"both"` || s.Going {
+		if err != nil || s.Status != checkpoint.RunEnded || string(s.Result) != `"both"` || s.Claimed {
 			t.Errorf("inspect: have %+v, %v", s, err)
 		}
 		page, err := f.Runs(t.Context(), gate.RunQuery{Scope: "ann"})

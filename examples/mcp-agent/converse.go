@@ -56,8 +56,8 @@ func converse(ctx context.Context, a *agent.Agent, in io.Reader, out io.Writer) 
 }
 
 // show prints how tools end, and returns where the run stands then.
-func show(events agent.Events, out io.Writer) (run *agent.Run, err error) {
-	for event, err := range events {
+func show(events *agent.Events, out io.Writer) (run *agent.Run, err error) {
+	for event, err := range events.All() {
 		if err != nil {
 			return nil, err
 		}

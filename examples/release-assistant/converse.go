@@ -56,7 +56,7 @@ func converse(ctx context.Context, a *agent.Agent, p *person) error {
 }
 
 // begin goes on with the run that waits, and so gets the tokens of its questions, or starts one.
-func begin(ctx context.Context, a *agent.Agent, p *person) (agent.Events, error) {
+func begin(ctx context.Context, a *agent.Agent, p *person) (*agent.Events, error) {
 	page, err := a.Runs(ctx, gate.RunQuery{Scope: scope})
 	if err != nil {
 		return nil, err

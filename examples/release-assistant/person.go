@@ -42,10 +42,10 @@ func newPerson(ctx context.Context, in io.Reader, out io.Writer) *person {
 }
 
 // show puts on the screen what happens, and returns where the run stands then.
-func (p *person) show(events agent.Events) (*agent.Run, error) {
+func (p *person) show(events *agent.Events) (*agent.Run, error) {
 	defer p.endLine()
 	var run *agent.Run
-	for event, err := range events {
+	for event, err := range events.All() {
 		if err != nil {
 			return run, err
 		}

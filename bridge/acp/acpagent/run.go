@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"iter"
 	"slices"
 	"time"
 
@@ -30,7 +31,7 @@ func Start(ctx context.Context, turn *acpbridge.Turn, a *agent.Agent, messages [
 	}
 	return r.toEnd(a.Start(ctx, agent.Start{
 		Scope: r.scope, Messages: messages, Facilities: turn.Facilities(), Conversation: conversation(turn.Session()),
-	}))
+	}).All())
 }
 
 // GoOn goes on with the run that an earlier turn of the session left, to its end, as [Start] does;
@@ -60,7 +61,7 @@ func End(ctx context.Context, turn *acpbridge.Turn, a *agent.Agent) error {
 	if err != nil || left == nil {
 		return err
 	}
-	run, err := r.show(a.Cancel(context.WithoutCancel(ctx), r.scope, left.ID))
+	run, err := r.show(a.Cancel(context.WithoutCancel(ctx), r.scope, left.ID).All())
 	r.settle(run, true)
 	return err
 }
@@ -137,13 +138,13 @@ func begin(ctx context.Context, turn *acpbridge.Turn, a *agent.Agent) (*running,
 }
 
 // toEnd shows what happens and asks what is asked, until the run ends or can go on no more.
-func (r *running) toEnd(events agent.Events) (*agent.Run, error) {
+func (r *running) toEnd(events iter.Seq2[agent.Event, error]) (*agent.Run, error) {
 	run, err := r.converse(events)
 	r.settle(run, true)
 	return run, err
 }
 
-func (r *running) converse(events agent.Events) (*agent.Run, error) {
+func (r *running) converse(events iter.Seq2[agent.Event, error]) (*agent.Run, error) {
 	var trouble error // why a question was left
 	for {
 		run, err := r.show(events)
@@ -186,11 +187,11 @@ func (r *running) converse(events agent.Events) (*agent.Run, error) {
 
 // whenFree resumes the run when nobody else goes on with it, as another window of the session does
 // whose person answered first. What is open then is asked here too: that window may be closed.
-func (r *running) whenFree(ctx context.Context, resume agent.Resume) agent.Events {
+func (r *running) whenFree(ctx context.Context, resume agent.Resume) iter.Seq2[agent.Event, error] {
 	return func(yield func(agent.Event, error) bool) {
 		for {
 			busy := false
-			for event, err := range r.agent.Resume(ctx, resume) {
+			for event, err := range r.agent.Resume(ctx, resume).All() {
 				if busy = errors.Is(err, gate.ErrBusy); busy {
 					break
 				}
@@ -252,6 +253,6 @@ func (r *running) cancel(run *agent.Run) (*agent.Run, error) {
 	if r.id.IsZero() || run != nil && run.Status != agent.Waiting {
 		return run, over // there is nothing to end
 	}
-	run, failed := r.show(r.agent.Cancel(context.WithoutCancel(r.ctx), r.scope, r.id))
+	run, failed := r.show(r.agent.Cancel(context.WithoutCancel(r.ctx), r.scope, r.id).All())
 	return run, errors.Join(over, failed)
 }

@@ -3,6 +3,7 @@ package acpagent
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"maps"
 	"slices"
 
@@ -16,13 +17,13 @@ import (
 
 // show shows the events in the editor, and returns where the run stands after them. An editor that
 // is gone is no reason to stop: the turn's context has ended with it.
-func (r *running) show(events agent.Events) (run *agent.Run, err error) {
+func (r *running) show(events iter.Seq2[agent.Event, error]) (run *agent.Run, err error) {
 	for event, failed := range events {
 		if failed != nil {
 			return run, failed
 		}
 		switch event := event.(type) {
-		case agent.RunGoing:
+		case agent.RunStarted:
 			r.id = event.ID
 		case agent.ModelReasoning:
 			update := acp.UpdateAgentThoughtText(event.Text)
