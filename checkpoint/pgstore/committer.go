@@ -212,7 +212,8 @@ func (s *Store) judgeAndWrite(ctx context.Context, conn *pgxpool.Conn, batches [
 // send sends the statements of a transaction and its end.
 func (s *Store) send(ctx context.Context, conn *pgxpool.Conn, w *writing) error {
 	pg := conn.Conn().PgConn()
-	delete(pg.CustomData(), warned)
+	delete(pg.CustomData(), brokenWait)
+	defer uncancelled(pg)()
 	ended := ""
 	w.sql.Queue("COMMIT").Exec(func(tag pgconn.CommandTag) error { ended = tag.String(); return nil })
 	if err := conn.SendBatch(ctx, &w.sql).Close(); err != nil {
@@ -222,5 +223,5 @@ func (s *Store) send(ctx context.Context, conn *pgxpool.Conn, w *writing) error 
 	if ended != "COMMIT" {
 		return &ServerError{Broken, fmt.Errorf("COMMIT was answered with %q", ended)}
 	}
-	return durable(w.settings, pg.CustomData()[warned])
+	return durable(w.settings, pg.CustomData()[brokenWait])
 }

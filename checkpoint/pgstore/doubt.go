@@ -54,12 +54,12 @@ func (s *Store) flush(ctx context.Context) error {
 	}
 	defer conn.Release()
 	told := conn.Conn().PgConn().CustomData()
-	delete(told, warned)
+	delete(told, brokenWait)
 	var settings string
 	if err := conn.QueryRow(ctx, s.sql.flush).Scan(&settings); err != nil {
 		return err
 	}
-	return durable(settings, told[warned])
+	return durable(settings, told[brokenWait])
 }
 
 // durable refuses a commit that the server called a success, and that may be lost.

@@ -68,10 +68,9 @@ func newStore(pool *pgxpool.Pool, o *Options) *Store {
 // configure puts the options into what pgx opens connections with.
 func (o *Options) configure(config *pgxpool.Config) {
 	config.MaxConns = int32(o.Connections)
-	config.ConnConfig.OnNotice = noteWarning
-	if config.ConnConfig.ValidateConnect == nil {
-		config.ConnConfig.ValidateConnect = primary
-	}
+	config.BeforeConnect = leaveCommits
+	config.ConnConfig.OnNotice = noteBrokenWait
+	onlyPrimary(config.ConnConfig)
 	if o.Pooler {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 		return // a pooler passes on no settings of a session
@@ -100,8 +99,19 @@ func (o *Options) timeouts() (statement, idle string) {
 	return strconv.FormatInt(ms, 10), strconv.FormatInt(max(ms/3, 1), 10)
 }
 
-// primary refuses connections to a standby, which sees what was committed only later. It is asked
-// for each of them: after a failover an address can lead to another server.
+// onlyPrimary has connections refused that lead to a standby, whatever a URL asks for besides. Each
+// of them is looked at: after a failover an address can lead to another server.
+func onlyPrimary(config *pgx.ConnConfig) {
+	asked := config.ValidateConnect
+	config.ValidateConnect = func(ctx context.Context, c *pgconn.PgConn) error {
+		if err := primary(ctx, c); err != nil || asked == nil {
+			return err
+		}
+		return asked(ctx, c)
+	}
+}
+
+// primary refuses a standby, which sees what was committed only later.
 func primary(ctx context.Context, c *pgconn.PgConn) error {
 	result := c.ExecParams(ctx, "SELECT pg_is_in_recovery()::text", nil, nil, nil, nil).Read()
 	if result.Err != nil {
@@ -113,14 +123,14 @@ func primary(ctx context.Context, c *pgconn.PgConn) error {
 	return nil
 }
 
-// warned is where a connection keeps the last warning of the server.
-const warned = "parley.warned"
+// brokenWait is where a connection keeps that the server broke off a wait for a synchronous standby.
+const brokenWait = "parley.brokenWait"
 
-// noteWarning keeps a warning for the commit that it is about: that a wait for a synchronous
-// standby was broken off comes as one, with a commit that succeeds.
-func noteWarning(c *pgconn.PgConn, n *pgconn.Notice) {
-	if n.SeverityUnlocalized == "WARNING" {
-		c.CustomData()[warned] = n.Message
+// noteBrokenWait keeps it for the commit that it is about, which the server calls a success. Other
+// warnings say nothing of a commit: that a table wants to be vacuumed, for one.
+func noteBrokenWait(c *pgconn.PgConn, n *pgconn.Notice) {
+	if n.Routine == "SyncRepWaitForLSN" {
+		c.CustomData()[brokenWait] = n.Message
 	}
 }
 

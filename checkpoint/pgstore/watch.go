@@ -31,6 +31,7 @@ func (s *Store) listen(url string) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
+	onlyPrimary(config) // a standby takes no LISTEN
 	config.RuntimeParams["application_name"] = "parley listens"
 	s.running.Go(func() { s.listenOn(config) })
 	return nil
