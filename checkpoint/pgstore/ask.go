@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -12,6 +13,7 @@ type question struct {
 	sql       string
 	arguments []any
 	scan      func(row pgx.Row) error // into what the caller looks at once done has been answered
+	until     time.Time               // nobody waits for the answer any more
 	done      chan error              // holds one
 }
 
@@ -28,19 +30,21 @@ func (s *Store) ask(ctx context.Context, sql string, scan func(row pgx.Row) erro
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	q := &question{sql, arguments, scan, make(chan error, 1)}
+	q := &question{sql, arguments, scan, time.Now().Add(s.opts.Timeout), make(chan error, 1)}
+	bounded, cancel := context.WithDeadline(ctx, q.until)
+	defer cancel()
 	select {
 	case s.questions <- q:
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-bounded.Done():
+		return explain(ctx, bounded.Err())
 	case <-s.ctx.Done():
 		return errClosed
 	}
 	select {
 	case err := <-q.done:
 		return explain(ctx, err)
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-bounded.Done():
+		return explain(ctx, bounded.Err())
 	case <-s.ctx.Done():
 		return errClosed
 	}
@@ -102,14 +106,7 @@ func (s *Store) answerTogether(group []*question) bool {
 }
 
 func (s *Store) answerOne(q *question) error {
-	ctx, cancel := context.WithTimeout(s.ctx, s.opts.Timeout)
+	ctx, cancel := context.WithDeadline(s.ctx, q.until)
 	defer cancel()
-	var err error
-	for range maxTries {
-		err = q.scan(s.pool.QueryRow(ctx, q.sql, q.arguments...))
-		if err == nil || !s.again(ctx, reasonOf(err)) {
-			return err
-		}
-	}
-	return err
+	return s.repeat(ctx, func() error { return q.scan(s.pool.QueryRow(ctx, q.sql, q.arguments...)) })
 }

@@ -21,29 +21,34 @@ func (s *Store) overcome(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	doubts, settled := s.doubts, s.settled
-	s.mu.Unlock()
-	if doubts == settled {
+	if _, is := s.inDoubt(); !is {
 		return nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	err := explain(ctx, s.flush(bounded))
-	for range maxTries {
-		var server *ServerError
-		if !errors.As(err, &server) || !s.again(bounded, server.Reason) {
-			break
-		}
-		err = explain(ctx, s.flush(bounded))
+	if err := take(bounded, s.flushing); err != nil {
+		return explain(ctx, err)
 	}
-	if err != nil {
-		return err
+	defer release(s.flushing)
+	doubts, is := s.inDoubt()
+	if !is { // somebody else overcame it
+		return nil
+	}
+	if err := s.repeat(bounded, func() error { return s.flush(bounded) }); err != nil {
+		return explain(ctx, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.settled = max(s.settled, doubts)
 	return nil
+}
+
+// inDoubt returns how many groups had an unknown outcome, and whether one of them may not be
+// durable.
+func (s *Store) inDoubt() (doubts uint64, is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.doubts, s.doubts > s.settled
 }
 
 // flush makes a commit that changes nothing, and waits for the disk.

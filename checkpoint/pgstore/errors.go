@@ -94,9 +94,12 @@ func explain(ctx context.Context, err error) error {
 
 func reasonOf(err error) Reason {
 	code := state(err)
+	var known *ServerError
 	var network net.Error
 	var connect *pgconn.ConnectError
 	switch {
+	case errors.As(err, &known):
+		return known.Reason
 	case code == readOnlyServer:
 		return Standby
 	case code == undefinedTable, code == noSchema, code == noDatabase:

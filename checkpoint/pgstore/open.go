@@ -58,6 +58,7 @@ func newStore(pool *pgxpool.Pool, o *Options) *Store {
 		opts: o, pool: pool, sql: newStatements(o.Schema), log: o.Logger,
 		queue: make(chan *request, maxGroup), closing: make(chan struct{}),
 		questions: make(chan *question, maxQuestions), drained: make(chan struct{}),
+		readers: make(chan struct{}, o.Connections-minConnections+1), flushing: make(chan struct{}, 1),
 		left: make(map[string]bool),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())

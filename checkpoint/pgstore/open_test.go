@@ -2,6 +2,7 @@ package pgstore_test
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strings"
 	"sync"
@@ -69,8 +70,9 @@ func TestMalformedOptions(t *testing.T) {
 		"long schema":  {Schema: string(make([]byte, 49))},
 		"quiet listen": {Quiet: true, ListenURL: "postgres://x"},
 	} {
-		if _, err := pgstore.Open(t.Context(), "postgres://127.0.0.1:1/x", o); err == nil {
-			t.Errorf("%s: opened", name)
+		_, err := pgstore.Open(t.Context(), "postgres://127.0.0.1:1/x", o)
+		if _, tried := errors.AsType[*pgstore.ServerError](err); err == nil || tried {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -40,9 +40,9 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// minConnections is one for each of those that carry questions, for commits, for signs of life, and
-// for lists.
-const minConnections = askers + 3
+// minConnections is one for each of those that carry questions, for commits, for signs of life, for
+// what overcomes a doubt, and for lists, which have all that are more.
+const minConnections = askers + 4
 
 // maxSchema keeps the name of the channel of notices within what the server takes.
 const maxSchema = 48

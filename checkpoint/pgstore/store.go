@@ -2,7 +2,6 @@ package pgstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -40,6 +39,8 @@ type Store struct {
 	running   sync.WaitGroup
 	queue     chan *request  // to the committer
 	questions chan *question // to whoever answers them
+	readers   chan struct{}  // holds one token for each list that is being read
+	flushing  chan struct{}  // holds one token while somebody overcomes a doubt
 	closing   chan struct{}  // closed when no more commits are taken
 	drained   chan struct{}  // closed when the committer has ended
 	close     func() error   // runs once
@@ -90,31 +91,51 @@ func (s *Store) ready(ctx context.Context) error {
 	return nil
 }
 
-// read makes a request that changes nothing, again where a connection turns out to be lost.
+// read makes a request that changes nothing, again where a connection turns out to be lost. However
+// many callers read, they leave the connections alone that commits and signs of life need.
 func (s *Store) read(ctx context.Context, request func(ctx context.Context, pool *pgxpool.Pool) error) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
 	bounded, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
+	if err := take(bounded, s.readers); err != nil {
+		return explain(ctx, err)
+	}
+	defer release(s.readers)
+	return explain(ctx, s.repeat(bounded, func() error { return request(bounded, s.pool) }))
+}
+
+// take waits for one of the tokens that a channel has room for.
+func take(ctx context.Context, tokens chan struct{}) error {
+	select {
+	case tokens <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func release(tokens chan struct{}) { <-tokens }
+
+// repeat makes a request that changes nothing, and makes it again where the connection was lost or
+// the server aborted it. Where one connection was lost to a server that ended, the others were too:
+// the next ones are new.
+func (s *Store) repeat(ctx context.Context, request func() error) error {
 	var err error
 	for range maxTries {
-		err = explain(ctx, request(bounded, s.pool))
-		var server *ServerError
-		if !errors.As(err, &server) || !s.again(bounded, server.Reason) {
+		if err = request(); err == nil || ctx.Err() != nil {
+			return err
+		}
+		switch reasonOf(err) {
+		case Unreachable:
+			s.pool.Reset()
+		case Aborted:
+		default:
 			return err
 		}
 	}
 	return err
-}
-
-// again reports whether a read is made once more. Where one connection was lost to a server that
-// ended, the others were too: the next ones are new.
-func (s *Store) again(ctx context.Context, reason Reason) bool {
-	if reason == Unreachable {
-		s.pool.Reset()
-	}
-	return (reason == Unreachable || reason == Aborted) && ctx.Err() == nil
 }
 
 // Load implements [checkpoint.Store].
