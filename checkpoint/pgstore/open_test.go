@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/checkpoint/pgstore"
 	"github.com/parley-go/parley/internal/pgtest"
@@ -97,6 +99,22 @@ func TestMigrateTogether(t *testing.T) {
 	}
 	if _, err := s.Load(t.Context(), record(1).ID); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A schema may have any name that the server takes, also where others wait for its notices.
+func TestSchemaNames(t *testing.T) {
+	url := pgtest.URL(t)
+	for _, name := range []string{"two\nlines", `"quoted"`, "a'; DROP", "Größe $1 %s", "parley.x"} {
+		o := &pgstore.Options{Schema: pgtest.Schema()[:24] + name, Logger: quiet}
+		for range 2 {
+			if err := pgstore.Migrate(t.Context(), url, o); err != nil {
+				t.Fatalf("%q: %v", name, err)
+			}
+		}
+		t.Cleanup(func() { execute(t, url, "DROP SCHEMA "+pgx.Identifier{o.Schema}.Sanitize()+" CASCADE") })
+		one, two := open(t, url, o), open(t, url, o)
+		listening(t, two, one)
 	}
 }
 

@@ -143,7 +143,7 @@ func newStatements(schema string) statements {
 				UPDATE parley.record r SET revision = w.revision, status = w.status, start = w.start, due = w.due, owner = w.owner,
 					epoch = w.epoch, attempt = w.attempt, data = w.data
 				FROM want w JOIN parley.record o ON o.id = w.id
-				WHERE r.id = w.id AND r.revision = w.revision - 1 AND r.epoch = w.expected AND r.scope = w.scope
+				WHERE r.id = w.id AND r.revision + 1 = w.revision AND r.epoch = w.expected AND r.scope = w.scope
 				RETURNING r.scope, ` + active("w.status") + ` - ` + active("o.status") + ` AS active,
 					octet_length(w.data) - octet_length(o.data) AS bytes
 			)` + tally + all("put", "$12"),
