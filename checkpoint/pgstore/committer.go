@@ -16,7 +16,6 @@ import (
 func (s *Store) commitAll() {
 	defer close(s.drained)
 	var later []*request // did not fit into the group before
-	lazy := false        // the last group was
 	for {
 		g := newGroup()
 		for _, r := range later {
@@ -25,7 +24,6 @@ func (s *Store) commitAll() {
 		if len(later) == 0 {
 			r := s.next()
 			if r == nil {
-				s.settle(lazy)
 				return
 			}
 			g.add(r)
@@ -39,7 +37,6 @@ func (s *Store) commitAll() {
 			}
 		}
 		s.commitGroup(g)
-		lazy = g.lazy()
 		later = g.later
 	}
 }

@@ -77,15 +77,3 @@ func durable(settings string, warning any) error {
 	}
 	return nil
 }
-
-// settle makes durable what lazy groups committed.
-func (s *Store) settle(lazy bool) {
-	if !lazy {
-		return
-	}
-	ctx, cancel := context.WithTimeout(s.ctx, s.opts.Timeout)
-	defer cancel()
-	if err := s.flush(ctx); err != nil {
-		s.log.Warn("the last marks may be lost", "error", explain(ctx, err))
-	}
-}

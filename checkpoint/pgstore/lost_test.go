@@ -73,6 +73,24 @@ func TestServerKilled(t *testing.T) {
 	})
 }
 
+// Close makes lazy batches durable, though the server would take its time.
+func TestLazyThenClosed(t *testing.T) {
+	server := pgtest.Private(t)
+	execute(t, server.URL(), "ALTER SYSTEM SET wal_writer_delay = '10s'", "SELECT pg_reload_conf()")
+	o := &pgstore.Options{Schema: migrated(t, server.URL()), Logger: quiet}
+	s := open(t, server.URL(), o)
+	b := puts(record(1))
+	b.Lazy = true
+	commit(t, s, b)
+	shut(t, s)
+	if err := errors.Join(server.Kill(), server.Restart()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(t, server.URL(), o).Load(t.Context(), record(1).ID); err != nil {
+		t.Error(err)
+	}
+}
+
 // A proxy stands between a store and its server, and loses requests or answers when it is told to.
 type proxy struct {
 	net.Listener

@@ -148,16 +148,20 @@ func (s *Store) writeLeft(ctx context.Context) error {
 	return nil
 }
 
-// endProcess ends the memberships of a store that is closed, so that nobody has to wait for them.
+// endProcess ends the memberships of a store that is closed, so that nobody has to wait for them. Its
+// commit is waited for, and makes durable what lazy ones left.
 func (s *Store) endProcess() error {
+	if s.opts.ReadOnly {
+		return nil
+	}
 	s.mu.Lock()
 	p := s.process
 	s.process = nil
 	s.mu.Unlock()
-	if p == nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeout)
 	defer cancel()
+	if p == nil {
+		return explain(ctx, s.flush(ctx))
+	}
 	return s.writeOne(ctx, nil, s.sql.end, p.id)
 }
