@@ -84,7 +84,7 @@ func (s *Store) answer(group []*question) {
 }
 
 func (s *Store) answerTogether(group []*question) bool {
-	ctx, cancel := context.WithTimeout(s.ctx, s.opts.Timeout)
+	ctx, cancel := context.WithDeadline(s.ctx, group[len(group)-1].until) // nobody waits any longer
 	defer cancel()
 	var batch pgx.Batch
 	found := make([]error, len(group))

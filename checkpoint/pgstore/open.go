@@ -29,19 +29,22 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", err) // pgx leaves a password out of it
 	}
 	o.configure(config)
+	listener, err := o.listener(url)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", explain(ctx, err))
 	}
 	s := newStore(pool, &o)
 	if err := s.check(ctx); err != nil {
+		s.cancel()
 		pool.Close()
 		return nil, fmt.Errorf("open store: %w", explain(ctx, err))
 	}
-	if err := s.listen(url); err != nil {
-		s.cancel()
-		pool.Close()
-		return nil, fmt.Errorf("open store: %w", err)
+	if listener != nil {
+		s.running.Go(func() { s.listenOn(listener) })
 	}
 	s.running.Go(s.live)
 	for range askers {
@@ -96,7 +99,7 @@ func (o *Options) configure(config *pgxpool.Config) {
 // its next one: so much less that a process that stalls in the middle of a commit makes no other
 // one's fail, which wait for it.
 func (o *Options) timeouts() (statement, idle string) {
-	ms := o.Timeout.Milliseconds()
+	ms := max(o.Timeout.Milliseconds(), 1) // 0 would be no limit
 	return strconv.FormatInt(ms, 10), strconv.FormatInt(max(ms/3, 1), 10)
 }
 

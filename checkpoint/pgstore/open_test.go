@@ -70,6 +70,7 @@ func TestMalformedOptions(t *testing.T) {
 		"too few":      {Connections: 5},
 		"short lapse":  {Lapse: time.Second, Timeout: time.Second},
 		"long schema":  {Schema: string(make([]byte, 49))},
+		"listen where": {ListenURL: "postgres://[x"},
 		"quiet listen": {Quiet: true, ListenURL: "postgres://x"},
 	} {
 		_, err := pgstore.Open(t.Context(), "postgres://127.0.0.1:1/x", o)

@@ -15,7 +15,7 @@ type Options struct {
 	Schema string
 	// Connections is the most that the store opens, the one that listens not counted; 0 means four
 	// for each core of this machine, at least 8 and at most 16. More of them are slower, not
-	// faster; fewer than 6 are refused.
+	// faster; fewer than 6 are refused. Lists leave five of them to all else.
 	Connections int
 	// Timeout bounds every request to the server, commits included; 0 means 10 seconds, or a third
 	// of Lapse where that is less. It must be shorter than Lapse.

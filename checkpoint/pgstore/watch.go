@@ -1,6 +1,7 @@
 package pgstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -19,22 +20,18 @@ func (s *Store) Watch(id checkpoint.ID) (<-chan struct{}, func()) { return s.hub
 // channel is the one that notices of this schema go through.
 func (s *Store) channel() string { return "parley/" + s.opts.Schema }
 
-// listen starts the goroutine that listens, where one shall.
-func (s *Store) listen(url string) error {
-	if s.opts.Quiet || s.opts.Pooler && s.opts.ListenURL == "" {
-		return nil
+// listener is how the connection that listens is opened; nil: there is none.
+func (o *Options) listener(url string) (*pgx.ConnConfig, error) {
+	if o.Quiet || o.Pooler && o.ListenURL == "" {
+		return nil, nil
 	}
-	if s.opts.ListenURL != "" {
-		url = s.opts.ListenURL
-	}
-	config, err := pgx.ParseConfig(url)
+	config, err := pgx.ParseConfig(cmp.Or(o.ListenURL, url))
 	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return nil, fmt.Errorf("listen: %w", err)
 	}
 	onlyPrimary(config) // a standby takes no LISTEN
 	config.RuntimeParams["application_name"] = "parley listens"
-	s.running.Go(func() { s.listenOn(config) })
-	return nil
+	return config, nil
 }
 
 // The pause before a lost connection is opened anew grows from the first to the second.
