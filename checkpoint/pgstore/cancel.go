@@ -14,10 +14,10 @@ import (
 const committing = "parley.committing"
 
 // leaveCommits lets no cancel request go out for a connection on which a commit may be under way.
-// pgx sends one for whatever it gives up. A server that waits for its synchronous standby takes that
+// pgx sends one for whatever it gives up. A server that waits for its synchronous standby takes it
 // for the end of the wait: then all processes see what no standby has, act upon it, and a failover
-// loses it. As long as the server waits, nobody sees it. What else it does in a commit is bounded by
-// its own timeouts.
+// loses it. As long as the server waits, nobody sees it. What else it does in a commit is bounded
+// by its own timeouts.
 func leaveCommits(_ context.Context, config *pgx.ConnConfig) error {
 	var commits atomic.Bool
 	dial := config.DialFunc

@@ -127,7 +127,7 @@ func primary(ctx context.Context, c *pgconn.PgConn) error {
 	return nil
 }
 
-// brokenWait is where a connection keeps that the server broke off a wait for a synchronous standby.
+// brokenWait is where a connection keeps that the server broke off a wait for its standby.
 const brokenWait = "parley.brokenWait"
 
 // noteBrokenWait keeps it for the commit that it is about, which the server calls a success. Other

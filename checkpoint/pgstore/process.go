@@ -58,8 +58,8 @@ func (s *Store) startProcess(ctx context.Context) error {
 // retry is how soon a sign of life is given again that did not get through.
 const retry = 100 * time.Millisecond
 
-// live gives the signs of life until the store is closed. It logs once when they do not get through,
-// and once when they do again.
+// live gives the signs of life until the store is closed. It logs once when they do not get
+// through, and once when they do again.
 func (s *Store) live() {
 	pause, lost := s.opts.Lapse/5, false
 	for {
@@ -148,8 +148,8 @@ func (s *Store) writeLeft(ctx context.Context) error {
 	return nil
 }
 
-// endProcess ends the memberships of a store that is closed, so that nobody has to wait for them. Its
-// commit is waited for, and makes durable what lazy ones left.
+// endProcess ends the memberships of a store that is closed, so that nobody has to wait for them.
+// Its commit is waited for, and makes durable what lazy ones left.
 func (s *Store) endProcess() error {
 	if s.opts.ReadOnly {
 		return nil
