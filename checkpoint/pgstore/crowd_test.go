@@ -31,12 +31,13 @@ func lockTable(t *testing.T, url, table string) {
 // commits nor what reads one record nor the signs of life.
 func TestManyLists(t *testing.T) {
 	url := pgtest.URL(t)
-	o := &pgstore.Options{Schema: migrated(t, url), Logger: quiet, Connections: 6, Timeout: time.Second, Lapse: 2 * time.Second}
+	o := &pgstore.Options{Schema: migrated(t, url), Logger: quiet, Connections: 6, Timeout: 3 * time.Second, Lapse: 4 * time.Second}
 	s := open(t, url, o)
 	m := join(t, s)
 	r := record(1)
+	id := r.ID
 	commit(t, s, puts(r))
-	lockTable(t, url, o.Schema+".audit")
+	lockTable(t, url, o.Schema+".record_row")
 	ctx, cancel := context.WithCancel(t.Context())
 	var lists sync.WaitGroup
 	defer lists.Wait()
@@ -44,14 +45,14 @@ func TestManyLists(t *testing.T) {
 	for range 40 {
 		lists.Go(func() {
 			for ctx.Err() == nil {
-				if _, err := s.Audit(ctx, 0, 1); err == nil {
-					t.Error("the audit trail was read while nobody gets at it")
+				if _, err := s.Rows(ctx, id, "", 1); err == nil {
+					t.Error("rows were read while nobody gets at them")
 				}
 			}
 		})
 	}
 	began := m.Now(time.Time{})
-	eventually(t, "twice the lapse passes", func() bool {
+	eventually(t, "one and a half times the lapse passes", func() bool {
 		r = next(r)
 		commit(t, s, puts(r))
 		if _, err := s.Load(t.Context(), r.ID); err != nil {
@@ -62,7 +63,7 @@ func TestManyLists(t *testing.T) {
 			t.Fatal("the process lapsed")
 		default:
 		}
-		return m.Now(time.Time{}).Sub(began) > 4*time.Second
+		return m.Now(time.Time{}).Sub(began) > 6*time.Second
 	})
 }
 
