@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,8 @@ type Server struct {
 	dir  string
 	bin  string
 	user *owner // whose processes they are; nil: ours
+
+	listens string // an address of this machine; "": it listens at its socket alone
 
 	mu    sync.Mutex // guards what follows
 	super *exec.Cmd  // the shell that ends the server; nil: it does not run
@@ -150,7 +153,7 @@ func (s *Server) run(program string, arguments ...string) error {
 // supervise runs the server until its input ends, and then ends the server. The test's end, however
 // it comes, closes that input. A directory that is no longer asked for is removed.
 const supervise = `
-"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c max_connections=200 -c logging_collector=off \
+"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses="$3" -c max_connections=200 -c logging_collector=off \
 	-c unix_socket_permissions=0700 < /dev/null &
 server=$!
 how=$(cat)
@@ -177,7 +180,7 @@ func (s *Server) Restart() error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command("/bin/sh", "-c", supervise, "parley-pg", s.bin, s.dir)
+	cmd := exec.Command("/bin/sh", "-c", supervise, "parley-pg", s.bin, s.dir, s.listens)
 	s.user.become(cmd)
 	apart(cmd)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
@@ -208,6 +211,13 @@ func (s *Server) serves() error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// Listen has the server listen at an address of this machine too, so that a [Proxy] reaches it as
+// another machine would. The server is restarted.
+func (s *Server) Listen() error {
+	s.listens = fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254)) // most likely nobody's
+	return errors.Join(s.Stop(), s.Restart())
 }
 
 // Dir is where the server's socket is.
