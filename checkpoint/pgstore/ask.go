@@ -28,11 +28,13 @@ func (s *Store) ask(ctx context.Context, sql string, scan func(row pgx.Row) erro
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout) // it waits for others, too
+	defer cancel()
 	q := &question{sql, arguments, scan, make(chan error, 1)}
 	select {
 	case s.questions <- q:
 	case <-ctx.Done():
-		return ctx.Err()
+		return explain(ctx, ctx.Err())
 	case <-s.ctx.Done():
 		return errClosed
 	}
@@ -40,7 +42,7 @@ func (s *Store) ask(ctx context.Context, sql string, scan func(row pgx.Row) erro
 	case err := <-q.done:
 		return explain(ctx, err)
 	case <-ctx.Done():
-		return ctx.Err()
+		return explain(ctx, ctx.Err())
 	case <-s.ctx.Done():
 		return errClosed
 	}
@@ -68,20 +70,39 @@ func (s *Store) answerAll() {
 	}
 }
 
-// answer answers the questions together or, where that fails, each on its own: one that is answered
-// with an error takes no other along.
+// answer answers the questions together or, where there is an error in an answer, each on its own:
+// it takes no other along. Where there is no answer, none of them has one.
 func (s *Store) answer(group []*question) {
-	if len(group) > 1 && s.answerTogether(group) {
+	err := s.answering(func(ctx context.Context) error { return s.answerTogether(ctx, group) })
+	if err == nil {
 		return
 	}
 	for _, q := range group {
-		q.done <- s.answerOne(q)
+		if len(group) > 1 && answered(err) {
+			q.done <- s.answering(func(ctx context.Context) error { return q.scan(s.pool.QueryRow(ctx, q.sql, q.arguments...)) })
+		} else {
+			q.done <- err
+		}
 	}
 }
 
-func (s *Store) answerTogether(group []*question) bool {
+// answered reports whether an error is one of the server's, or what it said made no sense.
+func answered(err error) bool { return state(err) != "" || reasonOf(err) == Broken }
+
+// answering asks, again where a connection turns out to be lost.
+func (s *Store) answering(request func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(s.ctx, s.opts.Timeout)
 	defer cancel()
+	var err error
+	for range maxTries {
+		if err = request(ctx); err == nil || !s.again(ctx, err) {
+			break
+		}
+	}
+	return err
+}
+
+func (s *Store) answerTogether(ctx context.Context, group []*question) error {
 	var batch pgx.Batch
 	found := make([]error, len(group))
 	for i, q := range group {
@@ -92,24 +113,11 @@ func (s *Store) answerTogether(group []*question) bool {
 			return found[i]
 		})
 	}
-	if s.pool.SendBatch(ctx, &batch).Close() != nil {
-		return false
+	if err := s.pool.SendBatch(ctx, &batch).Close(); err != nil {
+		return err
 	}
 	for i, q := range group {
 		q.done <- found[i]
 	}
-	return true
-}
-
-func (s *Store) answerOne(q *question) error {
-	ctx, cancel := context.WithTimeout(s.ctx, s.opts.Timeout)
-	defer cancel()
-	var err error
-	for range maxTries {
-		err = q.scan(s.pool.QueryRow(ctx, q.sql, q.arguments...))
-		if err == nil || !s.again(ctx, reasonOf(err)) {
-			return err
-		}
-	}
-	return err
+	return nil
 }

@@ -29,16 +29,12 @@ func (s *Store) overcome(ctx context.Context) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	err := explain(ctx, s.flush(bounded))
-	for range maxTries {
-		var server *ServerError
-		if !errors.As(err, &server) || !s.again(bounded, server.Reason) {
-			break
-		}
-		err = explain(ctx, s.flush(bounded))
+	err := s.flush(bounded)
+	for n := 1; n < maxTries && err != nil && s.again(bounded, err); n++ {
+		err = s.flush(bounded)
 	}
 	if err != nil {
-		return err
+		return explain(ctx, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

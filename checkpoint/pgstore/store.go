@@ -99,22 +99,30 @@ func (s *Store) read(ctx context.Context, request func(ctx context.Context, pool
 	defer cancel()
 	var err error
 	for range maxTries {
-		err = explain(ctx, request(bounded, s.pool))
-		var server *ServerError
-		if !errors.As(err, &server) || !s.again(bounded, server.Reason) {
-			return err
+		if err = request(bounded, s.pool); err == nil || ctx.Err() != nil || !s.again(bounded, err) {
+			break
 		}
 	}
-	return err
+	return explain(ctx, err)
 }
 
-// again reports whether a read is made once more. Where one connection was lost to a server that
-// ended, the others were too: the next ones are new.
-func (s *Store) again(ctx context.Context, reason Reason) bool {
-	if reason == Unreachable {
+// again reports whether a request that changed nothing is made once more. ctx is bounded by
+// Options.Timeout.
+func (s *Store) again(ctx context.Context, err error) bool {
+	s.distrust(err)
+	reason := reasonOf(err)
+	return (reason == Unreachable || reason == Aborted) && ctx.Err() == nil
+}
+
+// distrust gives up all connections where one of them was lost to a server that ended, or has
+// brought no answer for as long as any request may take: the others are likely to be as dead, and
+// each would be found out by a request of its own. After a failover they lead to a server that is
+// read only.
+func (s *Store) distrust(err error) {
+	silent := state(err) == "" && errors.Is(err, context.DeadlineExceeded)
+	if reason := reasonOf(err); silent || reason == Unreachable || reason == Standby {
 		s.pool.Reset()
 	}
-	return (reason == Unreachable || reason == Aborted) && ctx.Err() == nil
 }
 
 // Load implements [checkpoint.Store].
@@ -136,6 +144,8 @@ func (s *Store) Find(ctx context.Context, start checkpoint.Hash) (checkpoint.Rec
 }
 
 func (s *Store) one(ctx context.Context, sql string, key []byte) (checkpoint.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout) // for both requests
+	defer cancel()
 	if err := s.overcome(ctx); err != nil {
 		return checkpoint.Record{}, err
 	}

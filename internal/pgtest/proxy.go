@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -122,13 +123,20 @@ func (p *Proxy) Heal() {
 }
 
 // Forget lets nothing of the present connections arrive for ever, as a router does that was
-// restarted. New ones are not touched by that.
-func (p *Proxy) Forget() {
+// restarted. New ones are not touched by that. A server that listens at an address (see
+// [Server.Listen]) hears nothing of them at all, not even that something arrived; one that is
+// reached by its socket believes that the client is there and has nothing to say.
+func (p *Proxy) Forget() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	var err error
 	for c := range p.pairs {
 		c.lost = true
+		if tcp, ok := c.server.(*net.TCPConn); ok {
+			err = errors.Join(err, silence(tcp))
+		}
 	}
+	return err
 }
 
 // arrives waits until something of the connection arrives; false: it never does.
