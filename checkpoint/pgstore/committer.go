@@ -90,29 +90,29 @@ func (s *Store) trying(ctx context.Context, request func(conn *pgxpool.Conn) err
 	var err error
 	for range maxTries {
 		var conn *pgxpool.Conn
-		if conn, err = s.pool.Acquire(ctx); err != nil {
-			err = explain(ctx, err)
-		} else {
+		again := true
+		if conn, err = s.pool.Acquire(ctx); err == nil {
 			err = request(conn)
-			again := pgconn.SafeToRetry(err)
-			switch state(err) {
-			case serialization, deadlock:
-				again = true
-			case readOnlyServer: // after a failover: the connections are to the former primary
-				s.pool.Reset()
-				again = true
-			}
+			again = nothingExecuted(err)
 			conn.Release()
-			err = explain(ctx, err)
-			if !again {
-				return err
-			}
 		}
-		if ctx.Err() != nil {
-			return err
+		if err == nil {
+			return nil
+		}
+		if s.distrust(err); !again || ctx.Err() != nil {
+			break
 		}
 	}
-	return err
+	return explain(ctx, err)
+}
+
+// nothingExecuted reports whether the server has certainly done nothing of a request that failed.
+func nothingExecuted(err error) bool {
+	switch state(err) {
+	case serialization, deadlock, readOnlyServer:
+		return true
+	}
+	return pgconn.SafeToRetry(err)
 }
 
 // writeOne makes one statement that writes, and scans the row that it returns, if it is to return
@@ -180,8 +180,8 @@ func (s *Store) suppose(ctx context.Context, conn *pgxpool.Conn, batches []*chec
 func (s *Store) begin(sql *pgx.Batch) {
 	sql.Queue("BEGIN ISOLATION LEVEL READ COMMITTED")
 	if s.opts.Pooler {
-		statement, idle := s.opts.timeouts()
-		sql.Queue(s.sql.bound, statement, idle)
+		statement, idle, whole := s.opts.timeouts()
+		sql.Queue(s.sql.bound, statement, idle, whole)
 	}
 }
 

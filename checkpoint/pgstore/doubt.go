@@ -34,7 +34,7 @@ func (s *Store) overcome(ctx context.Context) error {
 	if !is { // somebody else overcame it
 		return nil
 	}
-	if err := s.repeat(bounded, func() error { return s.flush(bounded) }); err != nil {
+	if err := s.repeat(ctx, bounded, func() error { return s.flush(bounded) }); err != nil {
 		return explain(ctx, err)
 	}
 	s.mu.Lock()

@@ -75,19 +75,24 @@ func (o *Options) configure(config *pgxpool.Config) {
 	config.BeforeConnect = leaveCommits
 	config.ConnConfig.OnNotice = noteBrokenWait
 	onlyPrimary(config.ConnConfig)
+	if config.ConnConfig.ConnectTimeout == 0 { // one that hangs takes the place of another
+		config.ConnConfig.ConnectTimeout = o.Timeout
+	}
 	if o.Pooler {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 		return // a pooler passes on no settings of a session
 	}
 	// Another default would make statements fail that wait for a row.
 	config.ConnConfig.RuntimeParams["default_transaction_isolation"] = "read committed"
-	statement, idle := o.timeouts()
+	statement, idle, whole := o.timeouts()
+	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, longest, whole)
+		return err
+	}
+	o.giveUp(config.ConnConfig.RuntimeParams)
 	for name, value := range map[string]string{
 		"application_name":  "parley",
 		"statement_timeout": statement, "lock_timeout": statement, "idle_in_transaction_session_timeout": idle,
-		// A machine that vanishes in the middle of a commit holds the others up until its
-		// connection is given up.
-		"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
 	} {
 		if _, set := config.ConnConfig.RuntimeParams[name]; !set {
 			config.ConnConfig.RuntimeParams[name] = value
@@ -96,11 +101,32 @@ func (o *Options) configure(config *pgxpool.Config) {
 }
 
 // timeouts are how many milliseconds a statement may take, and how long a transaction may wait for
-// its next one: so much less that a process that stalls in the middle of a commit makes no other
-// one's fail, which wait for it.
-func (o *Options) timeouts() (statement, idle string) {
+// its next request: so much less that a process that stalls in the middle of a commit makes no other
+// one's fail, which wait for it. whole bounds a transaction that has begun to send a request and
+// never ends it.
+func (o *Options) timeouts() (statement, idle, whole string) {
 	ms := max(o.Timeout.Milliseconds(), 1) // 0 would be no limit
-	return strconv.FormatInt(ms, 10), strconv.FormatInt(max(ms/3, 1), 10)
+	return strconv.FormatInt(ms, 10), strconv.FormatInt(max(ms/3, 1), 10), strconv.FormatInt(ms*3/2, 10)
+}
+
+// longest sets how long a transaction may take, on servers from 17 on; older ones have no such
+// setting.
+const longest = `SELECT CASE WHEN current_setting('transaction_timeout', true) = '0'
+	THEN set_config('transaction_timeout', $1, false) END`
+
+// giveUp asks the server to give up a connection to a machine that vanished, in half the time in
+// which the commits fail that may wait for one of its.
+func (o *Options) giveUp(parameters map[string]string) {
+	for name, value := range map[string]string{
+		"tcp_keepalives_idle":     strconv.Itoa(max(int(o.Timeout.Seconds())/5, 1)),
+		"tcp_keepalives_interval": "1",
+		"tcp_keepalives_count":    "3",
+		"tcp_user_timeout":        strconv.FormatInt(o.Timeout.Milliseconds()/2, 10), // where it waits for a receipt
+	} {
+		if _, set := parameters[name]; !set {
+			parameters[name] = value
+		}
+	}
 }
 
 // onlyPrimary has connections refused that lead to a standby, whatever a URL asks for besides. Each

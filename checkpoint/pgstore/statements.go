@@ -116,7 +116,8 @@ func newStatements(schema string) statements {
 
 		lazy: `SELECT set_config('synchronous_commit', 'off', true)`,
 		bound: `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $1, true),
-			set_config('idle_in_transaction_session_timeout', $2, true)`,
+			set_config('idle_in_transaction_session_timeout', $2, true),
+			CASE WHEN current_setting('transaction_timeout', true) = '0' THEN set_config('transaction_timeout', $3, true) END`,
 		head: `UPDATE parley.head SET seq = seq + $1, floor = greatest(floor, $2)
 			RETURNING floor, ` + settings,
 		flush: `UPDATE parley.head SET seq = seq RETURNING ` + settings,

@@ -2,6 +2,7 @@ package pgstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -103,7 +104,7 @@ func (s *Store) read(ctx context.Context, request func(ctx context.Context, pool
 		return explain(ctx, err)
 	}
 	defer release(s.readers)
-	return explain(ctx, s.repeat(bounded, func() error { return request(bounded, s.pool) }))
+	return explain(ctx, s.repeat(ctx, bounded, func() error { return request(bounded, s.pool) }))
 }
 
 // take waits for one of the tokens that a channel has room for.
@@ -119,23 +120,30 @@ func take(ctx context.Context, tokens chan struct{}) error {
 func release(tokens chan struct{}) { <-tokens }
 
 // repeat makes a request that changes nothing, and makes it again where the connection was lost or
-// the server aborted it. Where one connection was lost to a server that ended, the others were too:
-// the next ones are new.
-func (s *Store) repeat(ctx context.Context, request func() error) error {
+// the server aborted it. bounded is ctx, bounded by Options.Timeout.
+func (s *Store) repeat(ctx, bounded context.Context, request func() error) error {
 	var err error
 	for range maxTries {
 		if err = request(); err == nil || ctx.Err() != nil {
-			return err
+			break
 		}
-		switch reasonOf(err) {
-		case Unreachable:
-			s.pool.Reset()
-		case Aborted:
-		default:
-			return err
+		s.distrust(err)
+		if reason := reasonOf(err); reason != Unreachable && reason != Aborted || bounded.Err() != nil {
+			break
 		}
 	}
 	return err
+}
+
+// distrust gives up all connections where one of them was lost to a server that ended, or has
+// brought no answer for as long as any request may take: the others are likely to be as dead, and
+// each would be found out by a request of its own. After a failover they lead to a server that is
+// read only.
+func (s *Store) distrust(err error) {
+	silent := state(err) == "" && errors.Is(err, context.DeadlineExceeded)
+	if reason := reasonOf(err); silent || reason == Unreachable || reason == Standby {
+		s.pool.Reset()
+	}
 }
 
 // Load implements [checkpoint.Store].
@@ -157,6 +165,8 @@ func (s *Store) Find(ctx context.Context, start checkpoint.Hash) (checkpoint.Rec
 }
 
 func (s *Store) one(ctx context.Context, sql string, key []byte) (checkpoint.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout) // for both requests
+	defer cancel()
 	if err := s.overcome(ctx); err != nil {
 		return checkpoint.Record{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/parley-go/parley/checkpoint"
 )
@@ -31,6 +32,7 @@ func (o *Options) listener(url string) (*pgx.ConnConfig, error) {
 	}
 	onlyPrimary(config) // a standby takes no LISTEN
 	config.RuntimeParams["application_name"] = "parley listens"
+	o.giveUp(config.RuntimeParams)
 	return config, nil
 }
 
@@ -81,7 +83,7 @@ func (s *Store) hear(config *pgx.ConnConfig, begun func()) error {
 	begun()
 	s.hub.ChangedAll()
 	for {
-		notice, err := conn.WaitForNotification(s.ctx)
+		notice, err := s.notice(conn)
 		if err != nil {
 			return err
 		}
@@ -91,6 +93,26 @@ func (s *Store) hear(config *pgx.ConnConfig, begun func()) error {
 		}
 		for ; len(ids) >= len(checkpoint.ID{}); ids = ids[len(checkpoint.ID{}):] {
 			s.hub.Changed(checkpoint.ID(ids[:len(checkpoint.ID{})]))
+		}
+	}
+}
+
+// notice waits for the next one. A connection that is quiet for as long as it takes to give a sign
+// of life is asked for one: nobody tells of a network that is cut.
+func (s *Store) notice(conn *pgx.Conn) (*pgconn.Notification, error) {
+	for {
+		quiet, cancel := context.WithTimeout(s.ctx, s.opts.Lapse/5)
+		notice, err := conn.WaitForNotification(quiet)
+		silent := quiet.Err() != nil && s.ctx.Err() == nil
+		cancel()
+		if err == nil || !silent {
+			return notice, err
+		}
+		asked, cancel := context.WithTimeout(s.ctx, s.opts.Timeout)
+		err = conn.Ping(asked)
+		cancel()
+		if err != nil {
+			return nil, err
 		}
 	}
 }
