@@ -111,6 +111,18 @@ func (p *Proxy) Cut() {
 	}
 }
 
+// IsCut reports whether the network is cut.
+func (p *Proxy) IsCut() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.whole:
+		return false
+	default:
+		return true
+	}
+}
+
 // Heal makes the network whole: what was on its way arrives.
 func (p *Proxy) Heal() {
 	p.mu.Lock()

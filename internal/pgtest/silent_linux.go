@@ -1,9 +1,11 @@
 package pgtest
 
 import (
+	"errors"
 	"net"
 	"os"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
@@ -13,6 +15,9 @@ import (
 func silence(c *net.TCPConn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
+		return err
+	}
+	if err := received(raw); err != nil {
 		return err
 	}
 	drop := syscall.SockFilter{Code: syscall.BPF_RET | syscall.BPF_K}
@@ -26,4 +31,23 @@ func silence(c *net.TCPConn) error {
 		err = os.NewSyscallError("setsockopt", set)
 	}
 	return err
+}
+
+// received waits until all that was sent has a receipt: else it would be sent again, and a machine
+// without power sends nothing.
+func received(raw syscall.RawConn) error {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		var left int32
+		var asked syscall.Errno
+		err := raw.Control(func(fd uintptr) {
+			_, _, asked = syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCOUTQ, uintptr(unsafe.Pointer(&left)))
+		})
+		if err == nil && asked != 0 {
+			err = os.NewSyscallError("ioctl", asked)
+		}
+		if err != nil || left == 0 {
+			return err
+		}
+	}
+	return errors.New("what was sent to the server has no receipt")
 }
