@@ -66,6 +66,21 @@ acp-peers: ## other clients of ACP against the bridge; npm installs them
 	cd bridge/acp/testdata/peers && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	ACP_PEERS=require go test -count=1 -run Clients ./bridge/acp
 
+# A server is nobody's that runs as root, and where a clone is it may not be allowed to look: so the packages are copied. Their
+# symbolic links are made by a script that npm is not left to run.
+POSTGRES_PEERS := internal/pgtest/testdata/peers
+
+.PHONY: postgres-peers
+postgres-peers: ## the oldest and the newest PostgreSQL under the store and the gate; npm installs them
+	cd $(POSTGRES_PEERS) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && chmod 755 "$$dir" && cp -R $(POSTGRES_PEERS)/node_modules/postgres-* "$$dir" && \
+	for peer in "$$dir"/postgres-*; do \
+		( cd "$$peer" && node scripts/hydrate-symlinks.js ) && "$$peer/native/bin/postgres" --version || exit; \
+		export PARLEY_TEST_POSTGRES= PARLEY_REQUIRE_POSTGRES=1 PARLEY_POSTGRES_BIN="$$peer/native/bin"; \
+		go test -count=1 -skip 'ThroughPooler|FullDisk' ./internal/pgtest ./checkpoint/pgstore && \
+		go test -count=1 -run 'ModelOnPostgres|LapsedOnPostgres' ./gate || exit; \
+	done
+
 # How many interactions `make replicas` has, for each of its tests. They are part of `make test` as well, with 150.
 INTERACTIONS ?= 2000
 

@@ -33,10 +33,10 @@ var faultsOfOneCommit = map[string]func(store *faulty, b *checkpoint.Batch) (bef
 // it by its key alone comes to its end, carries nothing out twice and leaves nothing behind.
 func TestRunSurvivesEveryFault(t *testing.T) {
 	for name, fault := range faultsOfOneCommit {
-		t.Run(name, func(t *testing.T) {
+		onNewStores(t, name, func(t *testing.T, newStore func() checkpoint.Store) {
 			for k := 1; ; k++ {
 				var effects counter
-				store := &faulty{Store: newMem()}
+				store := &faulty{Store: newStore()}
 				g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}, Capacity: gate.Capacity{Open: 1}})
 				n := 0
 				store.set(func(b *checkpoint.Batch) (before, after error) {

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/checkpoint/memstore"
 	"github.com/parley-go/parley/gate"
 )
@@ -53,25 +54,27 @@ func TestLostRun(t *testing.T) {
 
 // W10: a run that is taken over without a word of the store meets it with what it writes next.
 func TestRunTakenOver(t *testing.T) {
-	store := &faulty{Store: memstore.New()}
-	first, err := gate.Open(t.Context(), store, &gate.Options{Keys: [][]byte{testKey}, Tools: []*gate.Tool{deploy(&counter{}, nil)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := face(t, first)
-	run := mustBegin(t, f)
-	ctx, cancel := run.Context(t.Context())
-	defer cancel()
-	store.crash()
-	again := mustResume(t, face(t, open(t, store, gate.Options{})), run.ID())
-	if ctx.Err() != nil {
-		t.Error("nobody told of it yet")
-	}
-	wantCode(t, "keep", run.Keep(t.Context(), "a", nil), gate.ErrBusy)
-	<-ctx.Done()
-	wantCode(t, "the cause", context.Cause(ctx), gate.ErrBusy)
-	mustFail(t, f, inRun(run, "api"), gate.ErrBusy)
-	again.Release(t.Context())
+	onEveryStore(t, func(t *testing.T, process func() checkpoint.Store) {
+		store := &faulty{Store: process()}
+		first, err := gate.Open(t.Context(), store, &gate.Options{Keys: [][]byte{testKey}, Tools: []*gate.Tool{deploy(&counter{}, nil)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := face(t, first)
+		run := mustBegin(t, f)
+		ctx, cancel := run.Context(t.Context())
+		defer cancel()
+		store.crash()
+		again := mustResume(t, face(t, open(t, store, gate.Options{})), run.ID())
+		if ctx.Err() != nil {
+			t.Error("nobody told of it yet")
+		}
+		wantCode(t, "keep", run.Keep(t.Context(), "a", nil), gate.ErrBusy)
+		<-ctx.Done()
+		wantCode(t, "the cause", context.Cause(ctx), gate.ErrBusy)
+		mustFail(t, f, inRun(run, "api"), gate.ErrBusy)
+		again.Release(t.Context())
+	})
 }
 
 // W10: who is told that the right to a call was lost (H8) finds the run lost at once.

@@ -335,63 +335,65 @@ func TestRunCommitThatFails(t *testing.T) {
 // R21, R34, R37: a run of another scope or face is not told from none; a blob that is too large, or
 // is not what was written, is refused and changes nothing.
 func TestRunBadInput(t *testing.T) {
-	store := memstore.New()
-	g := open(t, store, gate.Options{Limits: gate.Limits{Blob: 1000}, Tools: []*gate.Tool{deploy(&counter{}, nil)}})
-	f := face(t, g)
-	run := mustBegin(t, f)
-	mustStop(t, run, strings.Repeat("state", 100))
-	other, err := g.NewFace("other", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, resume := range map[string]func() (*gate.Run, error){
-		"another scope": func() (*gate.Run, error) { return f.ResumeRun(t.Context(), "bob", run.ID()) },
-		"another face":  func() (*gate.Run, error) { return other.ResumeRun(t.Context(), "ann", run.ID()) },
-		"unknown":       func() (*gate.Run, error) { return f.ResumeRun(t.Context(), "ann", checkpoint.ID{1}) },
-	} {
-		_, err := resume()
-		wantCode(t, name, err, gate.ErrInvalidContinuation)
-	}
-	_, err = f.InspectRun(t.Context(), "bob", run.ID())
-	wantCode(t, "inspect another scope's", err, gate.ErrInvalidContinuation)
-	_, err = f.BeginRun(t.Context(), gate.RunStart{})
-	wantCode(t, "no scope", err, gate.ErrUnauthorized)
-	_, err = f.BeginRun(t.Context(), gate.RunStart{Scope: "ann", Notes: json.RawMessage("{")})
-	wantCode(t, "notes that are not JSON", err, gate.ErrInvalidArguments)
-	_, err = f.BeginRun(t.Context(), gate.RunStart{Scope: "ann", Notes: bytes.Repeat([]byte("1"), 1001)})
-	wantCode(t, "large notes", err, gate.ErrTooLarge)
-
-	again := mustResume(t, f, run.ID())
-	bobs := inRun(again, "api")
-	bobs.Scope = "bob"
-	mustFail(t, f, bobs, gate.ErrInvalidArguments)
-	_, err = again.Commit(t.Context(), gate.RunCommit{Blob: make([]byte, 1001)})
-	wantCode(t, "large blob", err, gate.ErrTooLarge)
-
-	record, err := store.Load(t.Context(), run.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := store.Rows(t.Context(), run.ID(), "", 10)
-	if err != nil || len(rows) != 1 {
-		t.Fatal(rows, err)
-	}
-	good := rows[0]
-	for name, data := range map[string][]byte{
-		"truncated": good.Data[:len(good.Data)/2], "flipped": flip(good.Data), "another format": {9}, "missing": nil,
-	} {
-		put := checkpoint.RowPut{Row: checkpoint.Row{ID: good.ID, Name: good.Name, Data: data}, Epoch: record.Claim.Epoch}
-		if err := store.Commit(t.Context(), &checkpoint.Batch{Time: time.Now(), Rows: []checkpoint.RowPut{put}}); err != nil {
+	onEveryStore(t, func(t *testing.T, process func() checkpoint.Store) {
+		store := process()
+		g := open(t, store, gate.Options{Limits: gate.Limits{Blob: 1000}, Tools: []*gate.Tool{deploy(&counter{}, nil)}})
+		f := face(t, g)
+		run := mustBegin(t, f)
+		mustStop(t, run, strings.Repeat("state", 100))
+		other, err := g.NewFace("other", nil)
+		if err != nil {
 			t.Fatal(err)
 		}
-		bad := mustResume(t, f, run.ID())
-		_, err := bad.Blob()
-		wantCode(t, name, err, gate.ErrUnavailable)
-		bad.Release(t.Context())
-		if record, err = store.Load(t.Context(), run.ID()); err != nil {
+		for name, resume := range map[string]func() (*gate.Run, error){
+			"another scope": func() (*gate.Run, error) { return f.ResumeRun(t.Context(), "bob", run.ID()) },
+			"another face":  func() (*gate.Run, error) { return other.ResumeRun(t.Context(), "ann", run.ID()) },
+			"unknown":       func() (*gate.Run, error) { return f.ResumeRun(t.Context(), "ann", checkpoint.ID{1}) },
+		} {
+			_, err := resume()
+			wantCode(t, name, err, gate.ErrInvalidContinuation)
+		}
+		_, err = f.InspectRun(t.Context(), "bob", run.ID())
+		wantCode(t, "inspect another scope's", err, gate.ErrInvalidContinuation)
+		_, err = f.BeginRun(t.Context(), gate.RunStart{})
+		wantCode(t, "no scope", err, gate.ErrUnauthorized)
+		_, err = f.BeginRun(t.Context(), gate.RunStart{Scope: "ann", Notes: json.RawMessage("{")})
+		wantCode(t, "notes that are not JSON", err, gate.ErrInvalidArguments)
+		_, err = f.BeginRun(t.Context(), gate.RunStart{Scope: "ann", Notes: bytes.Repeat([]byte("1"), 1001)})
+		wantCode(t, "large notes", err, gate.ErrTooLarge)
+
+		again := mustResume(t, f, run.ID())
+		bobs := inRun(again, "api")
+		bobs.Scope = "bob"
+		mustFail(t, f, bobs, gate.ErrInvalidArguments)
+		_, err = again.Commit(t.Context(), gate.RunCommit{Blob: make([]byte, 1001)})
+		wantCode(t, "large blob", err, gate.ErrTooLarge)
+
+		record, err := store.Load(t.Context(), run.ID())
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
+		rows, err := store.Rows(t.Context(), run.ID(), "", 10)
+		if err != nil || len(rows) != 1 {
+			t.Fatal(rows, err)
+		}
+		good := rows[0]
+		for name, data := range map[string][]byte{
+			"truncated": good.Data[:len(good.Data)/2], "flipped": flip(good.Data), "another format": {9}, "missing": nil,
+		} {
+			put := checkpoint.RowPut{Row: checkpoint.Row{ID: good.ID, Name: good.Name, Data: data}, Epoch: record.Claim.Epoch}
+			if err := store.Commit(t.Context(), &checkpoint.Batch{Time: time.Now(), Rows: []checkpoint.RowPut{put}}); err != nil {
+				t.Fatal(err)
+			}
+			bad := mustResume(t, f, run.ID())
+			_, err := bad.Blob()
+			wantCode(t, name, err, gate.ErrUnavailable)
+			bad.Release(t.Context())
+			if record, err = store.Load(t.Context(), run.ID()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }
 
 func flip(data []byte) []byte {

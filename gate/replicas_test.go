@@ -160,6 +160,7 @@ type client struct {
 	tool, work   string
 	random       *rand.Rand
 	acknowledged map[int]int // the choice that was taken, by round
+	end          string
 }
 
 func (c *client) call(replica int, in replicaRequest) replicaReply {
@@ -257,14 +258,14 @@ func TestReplicas(t *testing.T) {
 		workers.Go(func() {
 			for n := range work {
 				tool := []gate.Replay{gate.NeverAgain, gate.Repeatable, gate.Recover}[n%3]
-				c := &client{f, fmt.Sprint(tool), fmt.Sprint("work-", n), rand.New(rand.NewPCG(1, uint64(n))), map[int]int{}}
-				end, err := c.run(time.Now().Add(2 * time.Minute))
-				if err != nil {
+				c := &client{f, fmt.Sprint(tool), fmt.Sprint("work-", n), rand.New(rand.NewPCG(1, uint64(n))), map[int]int{}, ""}
+				var err error
+				if c.end, err = c.run(time.Now().Add(2 * time.Minute)); err != nil {
 					t.Errorf("%s: %v", c.work, err)
 				}
 				mu.Lock()
 				clients = append(clients, c)
-				ends[end]++
+				ends[c.end]++
 				mu.Unlock()
 			}
 		})
@@ -311,6 +312,8 @@ func (f *fleet) verify(clients []*client, url, schema, effects string) {
 	for _, c := range clients {
 		if n := times[c.work]; n > 1 && (c.tool != fmt.Sprint(gate.Repeatable) || n > 1+f.kills) {
 			t.Errorf("%s: tool %s had its effect %d times", c.work, c.tool, n)
+		} else if n == 0 && c.end == "finished" && c.tool != fmt.Sprint(gate.Recover) { // which may finish without
+			t.Errorf("%s: tool %s finished, and had no effect", c.work, c.tool)
 		}
 		s, err := g.Inspect(t.Context(), "ann", c.work)
 		if err != nil {

@@ -97,23 +97,25 @@ func live(t *testing.T, g *gate.Gate) {
 func TestNothingInPlainText(t *testing.T) {
 	for name, keys := range map[string][][]byte{"encrypted": {dataKey}, "plain": nil} {
 		t.Run(name, func(t *testing.T) {
-			var effects counter
-			store := memstore.New()
-			g := open(t, store, gate.Options{Tools: []*gate.Tool{secretive(&effects)}, DataKeys: keys})
-			live(t, g)
-			all, records := everythingStored(t, store)
-			if len(records) != 4 {
-				t.Fatalf("%d records", len(records))
-			}
-			for _, secret := range secrets {
-				if got, want := bytes.Contains(all, []byte(secret)), keys == nil && secret != "secret-start"; got != want {
-					t.Errorf("%s is there: %v, want %v", secret, got, want)
+			onEveryStore(t, func(t *testing.T, process func() checkpoint.Store) {
+				var effects counter
+				store := process()
+				g := open(t, store, gate.Options{Tools: []*gate.Tool{secretive(&effects)}, DataKeys: keys})
+				live(t, g)
+				all, records := everythingStored(t, store)
+				if len(records) != 4 {
+					t.Fatalf("%d records", len(records))
 				}
-			}
-			if got := bytes.Contains(all, []byte(`"indexKey"`)); got != (keys == nil) {
-				t.Errorf("the index key is in plain text: %v", got)
-			}
-			effects.want(t, 1)
+				for _, secret := range secrets {
+					if got, want := bytes.Contains(all, []byte(secret)), keys == nil && secret != "secret-start"; got != want {
+						t.Errorf("%s is there: %v, want %v", secret, got, want)
+					}
+				}
+				if got := bytes.Contains(all, []byte(`"indexKey"`)); got != (keys == nil) {
+					t.Errorf("the index key is in plain text: %v", got)
+				}
+				effects.want(t, 1)
+			})
 		})
 	}
 }
@@ -223,153 +225,159 @@ func (r *rigged) Load(ctx context.Context, id checkpoint.ID) (checkpoint.Record,
 // apart. A key that left takes what it sealed with it: unavailable, listed with its problem, and
 // still expiring (X6).
 func TestDataKeyRing(t *testing.T) {
-	var effects counter
-	clock := newClock()
-	store := memstore.New()
-	options := func(keys ...[]byte) gate.Options {
-		return gate.Options{Tools: []*gate.Tool{secretive(&effects)}, DataKeys: keys, Now: clock.Now}
-	}
-	c := call("tool", `{}`)
-	p := mustAsk(t, open(t, store, options(dataKey)), c)
-	both := open(t, store, options(newDataKey, dataKey))
-	mustAsk(t, both, with(c, p))
-	second := mustAsk(t, both, with(c, p, `{"content":{"text":"x"}}`)) // written under the new key
-	report, err := gate.Reencrypt(t.Context(), store, &gate.ReencryptOptions{DataKeys: [][]byte{newDataKey, dataKey}})
-	if err != nil || report.Sealed != 0 || report.Current != 1 || report.Left+report.Unread != 0 {
-		t.Fatalf("report %+v, %v", report, err)
-	}
-	only := open(t, store, options(newDataKey))
-	mustFinish(t, only, with(c, second, allow), `"secret-result"`)
+	onEveryStore(t, func(t *testing.T, process func() checkpoint.Store) {
+		var effects counter
+		clock := newClock()
+		store := process()
+		options := func(keys ...[]byte) gate.Options {
+			return gate.Options{Tools: []*gate.Tool{secretive(&effects)}, DataKeys: keys, Now: clock.Now}
+		}
+		c := call("tool", `{}`)
+		p := mustAsk(t, open(t, store, options(dataKey)), c)
+		both := open(t, store, options(newDataKey, dataKey))
+		mustAsk(t, both, with(c, p))
+		second := mustAsk(t, both, with(c, p, `{"content":{"text":"x"}}`)) // written under the new key
+		report, err := gate.Reencrypt(t.Context(), store, &gate.ReencryptOptions{DataKeys: [][]byte{newDataKey, dataKey}})
+		if err != nil || report.Sealed != 0 || report.Current != 1 || report.Left+report.Unread != 0 {
+			t.Fatalf("report %+v, %v", report, err)
+		}
+		only := open(t, store, options(newDataKey))
+		mustFinish(t, only, with(c, second, allow), `"secret-result"`)
 
-	lost := mustAsk(t, both, c)
-	if _, err := gate.Reencrypt(t.Context(), store, &gate.ReencryptOptions{DataKeys: [][]byte{dataKey, newDataKey}}); err != nil {
-		t.Fatal(err)
-	}
-	mustFail(t, only, with(c, lost), gate.ErrUnavailable)
-	page, err := only.List(t.Context(), gate.ListQuery{Scope: "ann"})
-	if err != nil || len(page.Interactions) != 1 || page.Interactions[0].Problem == nil {
-		t.Errorf("list: %+v, %v", page, err)
-	}
-	clock.add(25 * time.Hour)
-	if err := only.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := store.Load(t.Context(), lost.Interaction); err == nil {
-		t.Error("what cannot be read does not expire")
-	}
+		lost := mustAsk(t, both, c)
+		if _, err := gate.Reencrypt(t.Context(), store, &gate.ReencryptOptions{DataKeys: [][]byte{dataKey, newDataKey}}); err != nil {
+			t.Fatal(err)
+		}
+		mustFail(t, only, with(c, lost), gate.ErrUnavailable)
+		page, err := only.List(t.Context(), gate.ListQuery{Scope: "ann"})
+		if err != nil || len(page.Interactions) != 1 || page.Interactions[0].Problem == nil {
+			t.Errorf("list: %+v, %v", page, err)
+		}
+		clock.add(25 * time.Hour)
+		if err := only.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Load(t.Context(), lost.Interaction); err == nil {
+			t.Error("what cannot be read does not expire")
+		}
+	})
 }
 
 // R37: a ledger that was in plain text is encrypted, beside a gate that works on it as before;
 // start IDs, tokens and lists survive. A handler that runs is left, and told.
 func TestReencryptFromPlain(t *testing.T) {
-	var effects counter
-	store := memstore.New()
-	entered, leave := make(chan struct{}), make(chan struct{})
-	slow := raw("slow", func(context.Context) (any, error) {
-		close(entered)
-		<-leave
-		return "done", nil
-	}, nil)
-	plain := open(t, store, gate.Options{Tools: []*gate.Tool{secretive(&effects), slow}})
-	live(t, plain)
-	c := call("tool", `{"a":"secret-argument"}`)
-	c.StartID = "work"
-	p := mustAsk(t, plain, c)
-	running := call("slow", `{}`)
-	running.StartID = "slow"
-	done := make(chan error, 1)
-	go func() {
-		_, err := plain.Invoke(context.WithoutCancel(t.Context()), running)
-		done <- err
-	}()
-	<-entered
-	reencrypt := func() gate.ReencryptReport {
-		t.Helper()
-		report, err := gate.Reencrypt(t.Context(), store, &gate.ReencryptOptions{DataKeys: [][]byte{dataKey}, FromPlain: true})
-		if err != nil {
-			t.Fatal(err)
+	onEveryStore(t, func(t *testing.T, process func() checkpoint.Store) {
+		var effects counter
+		store := process()
+		entered, leave := make(chan struct{}), make(chan struct{})
+		slow := raw("slow", func(context.Context) (any, error) {
+			close(entered)
+			<-leave
+			return "done", nil
+		}, nil)
+		plain := open(t, store, gate.Options{Tools: []*gate.Tool{secretive(&effects), slow}})
+		live(t, plain)
+		c := call("tool", `{"a":"secret-argument"}`)
+		c.StartID = "work"
+		p := mustAsk(t, plain, c)
+		running := call("slow", `{}`)
+		running.StartID = "slow"
+		done := make(chan error, 1)
+		go func() {
+			_, err := plain.Invoke(context.WithoutCancel(t.Context()), running)
+			done <- err
+		}()
+		<-entered
+		reencrypt := func() gate.ReencryptReport {
+			t.Helper()
+			report, err := gate.Reencrypt(t.Context(), store, &gate.ReencryptOptions{DataKeys: [][]byte{dataKey}, FromPlain: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return report
 		}
-		return report
-	}
-	if report := reencrypt(); report.Sealed != 5 || report.Left != 1 || report.Unread != 0 {
-		t.Errorf("first %+v", report)
-	}
-	close(leave)
-	if err := <-done; err != nil { // its owner wrote as if nothing had happened
-		t.Error(err)
-	}
-	if report := reencrypt(); report.Sealed != 1 || report.Current != 5 || report.Left != 0 {
-		t.Errorf("second %+v", report)
-	}
-	all, _ := everythingStored(t, store)
-	for _, secret := range append(secrets, `"indexKey"`) {
-		if bytes.Contains(all, []byte(secret)) {
-			t.Errorf("%s is there", secret)
+		if report := reencrypt(); report.Sealed != 5 || report.Left != 1 || report.Unread != 0 {
+			t.Errorf("first %+v", report)
 		}
-	}
-	g := open(t, store, gate.Options{Tools: []*gate.Tool{secretive(&effects), slow}, DataKeys: [][]byte{dataKey}})
-	if q := mustAsk(t, g, c); q.Token != p.Token {
-		t.Error("another token")
-	}
-	mustFail(t, plain, c, gate.ErrUnavailable) // what has no key reads nothing
-	for _, bad := range []*gate.ReencryptOptions{nil, {}, {DataKeys: [][]byte{[]byte("short")}}} {
-		if _, err := gate.Reencrypt(t.Context(), store, bad); err == nil {
-			t.Errorf("%+v is taken", bad)
+		close(leave)
+		if err := <-done; err != nil { // its owner wrote as if nothing had happened
+			t.Error(err)
 		}
-	}
-	if _, err := gate.Reencrypt(t.Context(), memstore.New(), &gate.ReencryptOptions{DataKeys: [][]byte{dataKey}}); err != nil {
-		t.Error(err) // an empty store is begun encrypted
-	}
-	if report := reencrypt(); report.Unread != 0 || report.Sealed != 0 {
-		t.Errorf("third %+v", report)
-	}
-	if _, err := gate.Reencrypt(t.Context(), store, &gate.ReencryptOptions{DataKeys: [][]byte{newDataKey}}); err == nil {
-		t.Error("taken under a key without the former one")
-	}
+		if report := reencrypt(); report.Sealed != 1 || report.Current != 5 || report.Left != 0 {
+			t.Errorf("second %+v", report)
+		}
+		all, _ := everythingStored(t, store)
+		for _, secret := range append(secrets, `"indexKey"`) {
+			if bytes.Contains(all, []byte(secret)) {
+				t.Errorf("%s is there", secret)
+			}
+		}
+		g := open(t, store, gate.Options{Tools: []*gate.Tool{secretive(&effects), slow}, DataKeys: [][]byte{dataKey}})
+		if q := mustAsk(t, g, c); q.Token != p.Token {
+			t.Error("another token")
+		}
+		mustFail(t, plain, c, gate.ErrUnavailable) // what has no key reads nothing
+		for _, bad := range []*gate.ReencryptOptions{nil, {}, {DataKeys: [][]byte{[]byte("short")}}} {
+			if _, err := gate.Reencrypt(t.Context(), store, bad); err == nil {
+				t.Errorf("%+v is taken", bad)
+			}
+		}
+		if _, err := gate.Reencrypt(t.Context(), memstore.New(), &gate.ReencryptOptions{DataKeys: [][]byte{dataKey}}); err != nil {
+			t.Error(err) // an empty store is begun encrypted
+		}
+		if report := reencrypt(); report.Unread != 0 || report.Sealed != 0 {
+			t.Errorf("third %+v", report)
+		}
+		if _, err := gate.Reencrypt(t.Context(), store, &gate.ReencryptOptions{DataKeys: [][]byte{newDataKey}}); err == nil {
+			t.Error("taken under a key without the former one")
+		}
+	})
 }
 
 // R37: sweeping needs no decryption: what ended long ago goes without its key.
 func TestSweepNeedsNoDataKey(t *testing.T) {
-	var effects counter
-	clock := newClock()
-	store := memstore.New()
-	g := open(t, store, gate.Options{Tools: []*gate.Tool{secretive(&effects)}, DataKeys: [][]byte{dataKey}, Now: clock.Now})
-	live(t, g)
-	if err := g.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := gate.Reencrypt(t.Context(), store, &gate.ReencryptOptions{DataKeys: [][]byte{newDataKey, dataKey}}); err != nil {
-		t.Fatal(err)
-	}
-	page, err := store.List(t.Context(), checkpoint.Query{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range page.Records { // as if its key had been lost
-		record := &page.Records[i]
-		record.Data[1]++
-		record.Revision++
-		batch := &checkpoint.Batch{Puts: []checkpoint.Put{{Record: *record, Epoch: record.Claim.Epoch}}}
-		if err := store.Commit(t.Context(), batch); err != nil {
+	onEveryStore(t, func(t *testing.T, process func() checkpoint.Store) {
+		var effects counter
+		clock := newClock()
+		store := process()
+		g := open(t, store, gate.Options{Tools: []*gate.Tool{secretive(&effects)}, DataKeys: [][]byte{dataKey}, Now: clock.Now})
+		live(t, g)
+		if err := g.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-	}
-	clock.add(100 * time.Hour)
-	g = open(t, store, gate.Options{DataKeys: [][]byte{newDataKey}, Now: clock.Now})
-	if err := g.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if page, err = store.List(t.Context(), checkpoint.Query{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, record := range page.Records {
-		if record.Status != checkpoint.Tombstone {
-			t.Errorf("left: %v", record.Status)
+		if _, err := gate.Reencrypt(t.Context(), store, &gate.ReencryptOptions{DataKeys: [][]byte{newDataKey, dataKey}}); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if len(page.Records) != 2 { // the two with a start ID
-		t.Errorf("%d records are left", len(page.Records))
-	}
+		page, err := store.List(t.Context(), checkpoint.Query{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range page.Records { // as if its key had been lost
+			record := &page.Records[i]
+			record.Data[1]++
+			record.Revision++
+			batch := &checkpoint.Batch{Puts: []checkpoint.Put{{Record: *record, Epoch: record.Claim.Epoch}}}
+			if err := store.Commit(t.Context(), batch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		clock.add(100 * time.Hour)
+		g = open(t, store, gate.Options{DataKeys: [][]byte{newDataKey}, Now: clock.Now})
+		if err := g.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if page, err = store.List(t.Context(), checkpoint.Query{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, record := range page.Records {
+			if record.Status != checkpoint.Tombstone {
+				t.Errorf("left: %v", record.Status)
+			}
+		}
+		if len(page.Records) != 2 { // the two with a start ID
+			t.Errorf("%d records are left", len(page.Records))
+		}
+	})
 }
 
 // R37, R14: rows that cannot be read are counted, and keep nothing else from being sealed anew.

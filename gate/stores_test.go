@@ -36,3 +36,15 @@ func onEveryStore(t *testing.T, test func(t *testing.T, process func() checkpoin
 		test(t, func() checkpoint.Store { return timeless{openPostgres(t, url, schema)} })
 	})
 }
+
+// onNewStores runs a test that takes many stores, in memory and on a server.
+func onNewStores(t *testing.T, name string, test func(t *testing.T, newStore func() checkpoint.Store)) {
+	t.Helper()
+	t.Run(name+"/memstore", func(t *testing.T) {
+		test(t, func() checkpoint.Store { return memstore.New() })
+	})
+	t.Run(name+"/pgstore", func(t *testing.T) {
+		url := pgtest.URL(t)
+		test(t, func() checkpoint.Store { return timeless{openPostgres(t, url, newSchema(t, url))} })
+	})
+}

@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -12,6 +13,7 @@ type question struct {
 	sql       string
 	arguments []any
 	scan      func(row pgx.Row) error // into what the caller looks at once done has been answered
+	until     time.Time               // nobody waits for the answer any more
 	done      chan error              // holds one
 }
 
@@ -28,19 +30,21 @@ func (s *Store) ask(ctx context.Context, sql string, scan func(row pgx.Row) erro
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	q := &question{sql, arguments, scan, make(chan error, 1)}
+	q := &question{sql, arguments, scan, time.Now().Add(s.opts.Timeout), make(chan error, 1)}
+	bounded, cancel := context.WithDeadline(ctx, q.until)
+	defer cancel()
 	select {
 	case s.questions <- q:
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-bounded.Done():
+		return explain(ctx, bounded.Err())
 	case <-s.ctx.Done():
 		return errClosed
 	}
 	select {
 	case err := <-q.done:
 		return explain(ctx, err)
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-bounded.Done():
+		return explain(ctx, bounded.Err())
 	case <-s.ctx.Done():
 		return errClosed
 	}
@@ -68,48 +72,52 @@ func (s *Store) answerAll() {
 	}
 }
 
-// answer answers the questions together or, where that fails, each on its own: one that is answered
-// with an error takes no other along.
+// answer answers the questions together or, where there is an error in an answer, each on its own:
+// it takes no other along. Where there is no answer, none of them has one.
 func (s *Store) answer(group []*question) {
-	if len(group) > 1 && s.answerTogether(group) {
+	err := s.answerTogether(group)
+	if err == nil {
 		return
 	}
 	for _, q := range group {
-		q.done <- s.answerOne(q)
+		if len(group) > 1 && answered(err) {
+			q.done <- s.answerOne(q)
+		} else {
+			q.done <- err
+		}
 	}
 }
 
-func (s *Store) answerTogether(group []*question) bool {
-	ctx, cancel := context.WithTimeout(s.ctx, s.opts.Timeout)
+// answered reports whether an error is one of the server's, or what it said made no sense.
+func answered(err error) bool { return state(err) != "" || reasonOf(err) == Broken }
+
+func (s *Store) answerTogether(group []*question) error {
+	ctx, cancel := context.WithDeadline(s.ctx, group[len(group)-1].until) // nobody waits any longer
 	defer cancel()
-	var batch pgx.Batch
 	found := make([]error, len(group))
-	for i, q := range group {
-		batch.Queue(q.sql, q.arguments...).QueryRow(func(row pgx.Row) error {
-			if found[i] = q.scan(row); errors.Is(found[i], pgx.ErrNoRows) {
-				return nil // an answer like any other
-			}
-			return found[i]
-		})
-	}
-	if s.pool.SendBatch(ctx, &batch).Close() != nil {
-		return false
+	err := s.repeat(s.ctx, ctx, func() error {
+		var batch pgx.Batch
+		for i, q := range group {
+			batch.Queue(q.sql, q.arguments...).QueryRow(func(row pgx.Row) error {
+				if found[i] = q.scan(row); errors.Is(found[i], pgx.ErrNoRows) {
+					return nil // an answer like any other
+				}
+				return found[i]
+			})
+		}
+		return s.pool.SendBatch(ctx, &batch).Close()
+	})
+	if err != nil {
+		return err
 	}
 	for i, q := range group {
 		q.done <- found[i]
 	}
-	return true
+	return nil
 }
 
 func (s *Store) answerOne(q *question) error {
-	ctx, cancel := context.WithTimeout(s.ctx, s.opts.Timeout)
+	ctx, cancel := context.WithDeadline(s.ctx, q.until)
 	defer cancel()
-	var err error
-	for range maxTries {
-		err = q.scan(s.pool.QueryRow(ctx, q.sql, q.arguments...))
-		if err == nil || !s.again(ctx, reasonOf(err)) {
-			return err
-		}
-	}
-	return err
+	return s.repeat(s.ctx, ctx, func() error { return q.scan(s.pool.QueryRow(ctx, q.sql, q.arguments...)) })
 }

@@ -11,17 +11,19 @@ type clock struct {
 
 func (c clock) now() time.Time { return c.server.Add(time.Since(c.at)) }
 
-// steppedBack is by how much the server's clock must be behind what is expected of it to be one
-// that was set back, or another server's, and no late answer.
-const steppedBack = time.Second
+// drift is by how much two clocks that nobody sets come apart until the server is asked again, and
+// more.
+const drift = 100 * time.Millisecond
 
-// tell takes note of the server's time, in microseconds since 1970. It does not go back over the
-// time that an answer took.
-func (s *Store) tell(microseconds int64) {
+// tell takes note of the server's time, in microseconds since 1970, that was asked for at that time
+// of this machine. It is behind what is expected by no more than the answer took, or the clock was
+// set back or is another server's: then it goes back too, and a late answer makes it no later.
+func (s *Store) tell(microseconds int64, asked time.Time) {
 	told := clock{time.UnixMicro(microseconds).UTC(), time.Now()}
+	late := told.at.Sub(asked)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ahead := s.clock.now().Sub(told.server); s.clock.at.IsZero() || ahead < 0 || ahead > steppedBack {
+	if behind := s.clock.now().Sub(told.server); s.clock.at.IsZero() || behind < 0 || behind > late+drift {
 		s.clock = told
 	}
 }

@@ -43,19 +43,23 @@ func (s *Store) Commit(ctx context.Context, b *checkpoint.Batch) error {
 		return fmt.Errorf("commit for owner %q: %w", b.Owner, checkpoint.ErrLapsed)
 	}
 	r := &request{batch: copied(b), done: make(chan error, 1)}
+	bounded, cancel := context.WithTimeout(ctx, s.opts.Timeout) // other commits come first
+	defer cancel()
 	select {
 	case s.queue <- r:
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-bounded.Done():
+		return fmt.Errorf("commit: %w", explain(ctx, bounded.Err()))
 	case <-s.closing:
 		return errClosed
 	}
 	select {
 	case err := <-r.done:
 		return err
-	case <-ctx.Done():
-		r.state.CompareAndSwap(waits, givenUp)
-		return ctx.Err()
+	case <-bounded.Done():
+		if !r.state.CompareAndSwap(waits, givenUp) {
+			s.doubt() // whoever reads back waits for what is under way
+		}
+		return fmt.Errorf("commit: %w", explain(ctx, bounded.Err()))
 	case <-s.drained:
 	}
 	select { // it may have been the last one

@@ -16,7 +16,6 @@ import (
 func (s *Store) commitAll() {
 	defer close(s.drained)
 	var later []*request // did not fit into the group before
-	lazy := false        // the last group was
 	for {
 		g := newGroup()
 		for _, r := range later {
@@ -25,7 +24,6 @@ func (s *Store) commitAll() {
 		if len(later) == 0 {
 			r := s.next()
 			if r == nil {
-				s.settle(lazy)
 				return
 			}
 			g.add(r)
@@ -39,7 +37,6 @@ func (s *Store) commitAll() {
 			}
 		}
 		s.commitGroup(g)
-		lazy = g.lazy()
 		later = g.later
 	}
 }
@@ -93,29 +90,29 @@ func (s *Store) trying(ctx context.Context, request func(conn *pgxpool.Conn) err
 	var err error
 	for range maxTries {
 		var conn *pgxpool.Conn
-		if conn, err = s.pool.Acquire(ctx); err != nil {
-			err = explain(ctx, err)
-		} else {
+		again := true
+		if conn, err = s.pool.Acquire(ctx); err == nil {
 			err = request(conn)
-			again := pgconn.SafeToRetry(err)
-			switch state(err) {
-			case serialization, deadlock:
-				again = true
-			case readOnlyServer: // after a failover: the connections are to the former primary
-				s.pool.Reset()
-				again = true
-			}
+			again = nothingExecuted(err)
 			conn.Release()
-			err = explain(ctx, err)
-			if !again {
-				return err
-			}
 		}
-		if ctx.Err() != nil {
-			return err
+		if err == nil {
+			return nil
+		}
+		if s.distrust(err); !again || ctx.Err() != nil {
+			break
 		}
 	}
-	return err
+	return explain(ctx, err)
+}
+
+// nothingExecuted reports whether the server has certainly done nothing of a request that failed.
+func nothingExecuted(err error) bool {
+	switch state(err) {
+	case serialization, deadlock, readOnlyServer:
+		return true
+	}
+	return pgconn.SafeToRetry(err)
 }
 
 // writeOne makes one statement that writes, and scans the row that it returns, if it is to return
@@ -183,8 +180,8 @@ func (s *Store) suppose(ctx context.Context, conn *pgxpool.Conn, batches []*chec
 func (s *Store) begin(sql *pgx.Batch) {
 	sql.Queue("BEGIN ISOLATION LEVEL READ COMMITTED")
 	if s.opts.Pooler {
-		statement, idle := s.opts.timeouts()
-		sql.Queue(s.sql.bound, statement, idle)
+		statement, idle, whole := s.opts.timeouts()
+		sql.Queue(s.sql.bound, statement, idle, whole)
 	}
 }
 
@@ -212,7 +209,8 @@ func (s *Store) judgeAndWrite(ctx context.Context, conn *pgxpool.Conn, batches [
 // send sends the statements of a transaction and its end.
 func (s *Store) send(ctx context.Context, conn *pgxpool.Conn, w *writing) error {
 	pg := conn.Conn().PgConn()
-	delete(pg.CustomData(), warned)
+	delete(pg.CustomData(), brokenWait)
+	defer uncancelled(pg)()
 	ended := ""
 	w.sql.Queue("COMMIT").Exec(func(tag pgconn.CommandTag) error { ended = tag.String(); return nil })
 	if err := conn.SendBatch(ctx, &w.sql).Close(); err != nil {
@@ -222,5 +220,5 @@ func (s *Store) send(ctx context.Context, conn *pgxpool.Conn, w *writing) error 
 	if ended != "COMMIT" {
 		return &ServerError{Broken, fmt.Errorf("COMMIT was answered with %q", ended)}
 	}
-	return durable(w.settings, pg.CustomData()[warned])
+	return durable(w.settings, pg.CustomData()[brokenWait])
 }

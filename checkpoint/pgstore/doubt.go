@@ -21,29 +21,34 @@ func (s *Store) overcome(ctx context.Context) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	doubts, settled := s.doubts, s.settled
-	s.mu.Unlock()
-	if doubts == settled {
+	if _, is := s.inDoubt(); !is {
 		return nil
 	}
 	bounded, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
-	err := explain(ctx, s.flush(bounded))
-	for range maxTries {
-		var server *ServerError
-		if !errors.As(err, &server) || !s.again(bounded, server.Reason) {
-			break
-		}
-		err = explain(ctx, s.flush(bounded))
+	if err := take(bounded, s.flushing); err != nil {
+		return explain(ctx, err)
 	}
-	if err != nil {
-		return err
+	defer release(s.flushing)
+	doubts, is := s.inDoubt()
+	if !is { // somebody else overcame it
+		return nil
+	}
+	if err := s.repeat(ctx, bounded, func() error { return s.flush(bounded) }); err != nil {
+		return explain(ctx, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.settled = max(s.settled, doubts)
 	return nil
+}
+
+// inDoubt returns how many groups had an unknown outcome, and whether one of them may not be
+// durable.
+func (s *Store) inDoubt() (doubts uint64, is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.doubts, s.doubts > s.settled
 }
 
 // flush makes a commit that changes nothing, and waits for the disk.
@@ -54,12 +59,12 @@ func (s *Store) flush(ctx context.Context) error {
 	}
 	defer conn.Release()
 	told := conn.Conn().PgConn().CustomData()
-	delete(told, warned)
+	delete(told, brokenWait)
 	var settings string
 	if err := conn.QueryRow(ctx, s.sql.flush).Scan(&settings); err != nil {
 		return err
 	}
-	return durable(settings, told[warned])
+	return durable(settings, told[brokenWait])
 }
 
 // durable refuses a commit that the server called a success, and that may be lost.
@@ -71,16 +76,4 @@ func durable(settings string, warning any) error {
 		return &ServerError{Unsafe, fmt.Errorf("committed with a warning: %v", warning)}
 	}
 	return nil
-}
-
-// settle makes durable what lazy groups committed.
-func (s *Store) settle(lazy bool) {
-	if !lazy {
-		return
-	}
-	ctx, cancel := context.WithTimeout(s.ctx, s.opts.Timeout)
-	defer cancel()
-	if err := s.flush(ctx); err != nil {
-		s.log.Warn("the last marks may be lost", "error", explain(ctx, err))
-	}
 }

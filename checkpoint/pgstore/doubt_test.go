@@ -41,11 +41,12 @@ func TestNotDurableAnyMore(t *testing.T) {
 }
 
 // R25: a commit that does not reach the synchronous standby is an error, though the server applied
-// it, and is not read back before it did.
+// it, and is not read back before it did: not by this process, and not by another one, which knows
+// nothing of it.
 func TestStandbyIsAway(t *testing.T) {
 	server := pgtest.Private(t)
 	o := &pgstore.Options{Schema: migrated(t, server.URL()), Logger: quiet, Timeout: time.Second, Lapse: time.Hour}
-	s := open(t, server.URL(), o)
+	s, other := open(t, server.URL(), o), open(t, server.URL(), o)
 	commit(t, s, puts(record(1)))
 	execute(t, server.URL(), "ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
 	r := record(1)
@@ -58,9 +59,23 @@ func TestStandbyIsAway(t *testing.T) {
 	if _, err := s.Load(t.Context(), r.ID); err == nil {
 		t.Error("what no standby has was read back")
 	}
+	if got, err := other.Load(t.Context(), r.ID); err != nil || got.Revision >= r.Revision {
+		t.Errorf("what no standby has was read by another process: revision %d of %d, %v", got.Revision, r.Revision, err)
+	}
 	execute(t, server.URL(), "SET synchronous_commit = local", "ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
 	eventually(t, "the store goes on", func() bool {
 		got, err := s.Load(t.Context(), r.ID)
 		return err == nil && got.Revision == r.Revision
 	})
+}
+
+// A warning of the server that is about something else than a commit is no reason to doubt it.
+func TestWarning(t *testing.T) {
+	url := pgtest.URL(t)
+	o := &pgstore.Options{Schema: migrated(t, url), Logger: quiet}
+	s := open(t, url, o)
+	execute(t, url, "CREATE FUNCTION "+o.Schema+".warn() RETURNS trigger LANGUAGE plpgsql AS "+
+		"$$ BEGIN RAISE WARNING 'this database must be vacuumed'; RETURN NEW; END $$",
+		"CREATE TRIGGER warn BEFORE UPDATE ON "+o.Schema+".head EXECUTE FUNCTION "+o.Schema+".warn()")
+	commit(t, s, puts(record(1)))
 }

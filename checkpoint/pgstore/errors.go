@@ -60,6 +60,7 @@ const (
 	cancelled       = "57014"
 	lockTimeout     = "55P03"
 	idleInTx        = "25P03"
+	longTx          = "25P04"
 	noDatabase      = "3D000"
 
 	// What pgbouncer says to settings of a session, and PostgreSQL never.
@@ -96,7 +97,10 @@ func reasonOf(err error) Reason {
 	code := state(err)
 	var network net.Error
 	var connect *pgconn.ConnectError
+	var known *ServerError
 	switch {
+	case errors.As(err, &known):
+		return known.Reason
 	case code == readOnlyServer:
 		return Standby
 	case code == undefinedTable, code == noSchema, code == noDatabase:
@@ -105,7 +109,7 @@ func reasonOf(err error) Reason {
 		return Denied
 	case code == serialization, code == deadlock:
 		return Aborted
-	case code == cancelled, code == lockTimeout, code == idleInTx, errors.Is(err, context.DeadlineExceeded):
+	case code == cancelled, code == lockTimeout, code == idleInTx, code == longTx, errors.Is(err, context.DeadlineExceeded):
 		return Slow
 	case len(code) == 5 && code[:2] == "53":
 		return Full

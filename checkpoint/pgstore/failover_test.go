@@ -28,13 +28,17 @@ func TestFailover(t *testing.T) {
 		}
 	})
 	for _, readOnly := range []bool{false, true} {
-		_, err := pgstore.Open(t.Context(), second.URL(), &pgstore.Options{Schema: schema, ReadOnly: readOnly})
-		wantReason(t, err, pgstore.Standby)
+		for _, url := range []string{second.URL(), with(t, second.URL(), "target_session_attrs", "standby")} {
+			_, err := pgstore.Open(t.Context(), url, &pgstore.Options{Schema: schema, ReadOnly: readOnly})
+			wantReason(t, err, pgstore.Standby)
+		}
 	}
 	execute(t, first.URL(), "ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'", "SELECT pg_reload_conf()")
 	both := fmt.Sprintf("user=parley dbname=postgres host=%s,%s", first.Dir(), second.Dir())
 	s := open(t, both, &pgstore.Options{Schema: schema, Logger: quiet, Timeout: 2 * time.Second})
 	m := join(t, s)
+	standbyFirst := fmt.Sprintf("user=parley dbname=postgres host=%s,%s", second.Dir(), first.Dir())
+	listening(t, open(t, standbyFirst, &pgstore.Options{Schema: schema, Logger: quiet}), s)
 
 	var acknowledged sync.Map
 	var count atomic.Int32

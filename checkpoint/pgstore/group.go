@@ -134,16 +134,6 @@ func touched(b *checkpoint.Batch) (ids []checkpoint.ID, starts []checkpoint.Hash
 	return ids, starts, size
 }
 
-// lazy reports whether nobody waits for the group to be durable.
-func (g *group) lazy() bool {
-	for _, r := range g.requests {
-		if !r.batch.Lazy {
-			return false
-		}
-	}
-	return true
-}
-
 // claim leaves out the requests whose callers have gone.
 func (g *group) claim() (batches []*checkpoint.Batch) {
 	kept := g.requests[:0]

@@ -4,10 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -73,80 +69,21 @@ func TestServerKilled(t *testing.T) {
 	})
 }
 
-// A proxy stands between a store and its server, and loses requests or answers when it is told to.
-type proxy struct {
-	net.Listener
-	to   string
-	lose atomic.Int32
-	open sync.WaitGroup
-
-	stall   atomic.Bool   // what comes after the look of a commit
-	stalled chan struct{} // closed when it stalls
-	goOn    chan struct{} // closed when it may go on
-}
-
-const (
-	nothing int32 = iota
-	requests
-	answers
-)
-
-func newProxy(t *testing.T, socket string) *proxy {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+// Close makes lazy batches durable, though the server would take its time.
+func TestLazyThenClosed(t *testing.T) {
+	server := pgtest.Private(t)
+	execute(t, server.URL(), "ALTER SYSTEM SET wal_writer_delay = '10s'", "SELECT pg_reload_conf()")
+	o := &pgstore.Options{Schema: migrated(t, server.URL()), Logger: quiet}
+	s := open(t, server.URL(), o)
+	b := puts(record(1))
+	b.Lazy = true
+	commit(t, s, b)
+	shut(t, s)
+	if err := errors.Join(server.Kill(), server.Restart()); err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{Listener: l, to: socket, stalled: make(chan struct{}), goOn: make(chan struct{})}
-	p.open.Go(func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			p.open.Go(func() { p.carry(client) })
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		p.open.Wait()
-	})
-	return p
-}
-
-func (p *proxy) carry(client net.Conn) {
-	defer client.Close()
-	server, err := net.Dial("unix", p.to)
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	var both sync.WaitGroup
-	both.Go(func() { p.copy(server, client, requests) })
-	both.Go(func() { p.copy(client, server, answers) })
-	both.Wait()
-}
-
-// copy carries one direction, and breaks the connection off where what comes is to be lost.
-func (p *proxy) copy(to, from net.Conn, direction int32) {
-	buffer, looked := make([]byte, 64<<10), false
-	for {
-		n, err := from.Read(buffer)
-		if n > 0 && p.lose.CompareAndSwap(direction, nothing) {
-			err = io.EOF
-		} else if n > 0 {
-			if looked && p.stall.CompareAndSwap(true, false) {
-				close(p.stalled)
-				<-p.goOn
-			}
-			looked = direction == requests && bytes.Contains(buffer[:n], []byte("FOR UPDATE"))
-			_, err = to.Write(buffer[:n])
-		}
-		if err != nil {
-			to.Close()
-			from.Close()
-			return
-		}
+	if _, err := open(t, server.URL(), o).Load(t.Context(), record(1).ID); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -155,21 +92,20 @@ func (p *proxy) copy(to, from net.Conn, direction int32) {
 func TestLostCommit(t *testing.T) {
 	server := pgtest.Private(t)
 	schema := migrated(t, server.URL())
-	socket := server.URL()[strings.LastIndex(server.URL(), "=")+1:] + "/.s.PGSQL.5432"
-	p := newProxy(t, socket)
-	s := open(t, fmt.Sprintf("postgres://parley@%s/postgres", p.Addr()), &pgstore.Options{Schema: schema, Logger: quiet, Quiet: true, Lapse: time.Hour}) // no other request comes in between
+	p := server.Proxy(t)
+	s := open(t, p.URL(), &pgstore.Options{Schema: schema, Logger: quiet, Quiet: true, Lapse: time.Hour}) // no other request comes in between
 	commit(t, s, puts(record(1)))
 	commit(t, s, puts(next(record(1)))) // the statements are prepared
 	r := next(record(1))
 	for range 3 {
-		for _, lost := range []int32{requests, answers} {
+		for _, lost := range []pgtest.Direction{pgtest.Requests, pgtest.Answers} {
 			r = next(r)
 			b := puts(r)
-			p.lose.Store(lost)
+			once(p, lost, pgtest.Lose)
 			err := s.Commit(t.Context(), b)
 			wantReason(t, err, pgstore.Unreachable)
 			want := r.Revision - 1
-			if lost == answers {
+			if lost == pgtest.Answers {
 				want = r.Revision
 			}
 			eventually(t, "what became of it", func() bool { // the server may be at it still
@@ -177,10 +113,49 @@ func TestLostCommit(t *testing.T) {
 				return err == nil && got.Revision == want
 			})
 			err = s.Commit(t.Context(), b) // the same again
-			if _, conflict := errors.AsType[*checkpoint.ConflictError](err); conflict != (lost == answers) || !conflict && err != nil {
+			if _, conflict := errors.AsType[*checkpoint.ConflictError](err); conflict != (lost == pgtest.Answers) || !conflict && err != nil {
 				t.Fatalf("the same again: %v", err)
 			}
 		}
+	}
+}
+
+// once makes the next that is carried in that direction meet its fate.
+func once(p *pgtest.Proxy, d pgtest.Direction, fate pgtest.Fate) (met <-chan struct{}) {
+	happened := make(chan struct{})
+	p.Watch(func(direction pgtest.Direction, _ []byte) pgtest.Fate {
+		if direction != d || closed(happened) {
+			return pgtest.Pass
+		}
+		close(happened)
+		return fate
+	})
+	return happened
+}
+
+// stallAfter cuts the network before what is requested after a request that has the text in it.
+func stallAfter(p *pgtest.Proxy, text string) (stalled <-chan struct{}) {
+	happened, seen := make(chan struct{}), false
+	p.Watch(func(d pgtest.Direction, data []byte) pgtest.Fate {
+		if d != pgtest.Requests || closed(happened) {
+			return pgtest.Pass
+		}
+		if seen {
+			close(happened)
+			return pgtest.Before
+		}
+		seen = bytes.Contains(data, []byte(text))
+		return pgtest.Pass
+	})
+	return happened
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -191,25 +166,23 @@ func TestStalledCommit(t *testing.T) {
 	server := pgtest.Private(t)
 	for _, pooler := range []bool{false, true} {
 		schema := migrated(t, server.URL())
-		p := newProxy(t, server.Dir()+"/.s.PGSQL.5432")
+		p := server.Proxy(t)
 		o := &pgstore.Options{Schema: schema, Logger: quiet, Quiet: true, Timeout: 3 * time.Second, Lapse: time.Hour, Pooler: pooler}
-		readable := fmt.Sprintf("postgres://parley@%s/postgres?default_query_exec_mode=exec", p.Addr())
-		s, other := open(t, readable, o), open(t, server.URL(), o)
+		s, other := open(t, with(t, p.URL(), "default_query_exec_mode", "exec"), o), open(t, server.URL(), o)
 		commit(t, s, puts(record(1)))
 		conflict := func() bool {
 			_, is := errors.AsType[*checkpoint.ConflictError](s.Commit(context.Background(), puts(record(1))))
 			return is
 		}
-		goOn := sync.OnceFunc(func() { close(p.goOn) })
-		t.Cleanup(goOn)
-		p.stall.Store(true)
+		t.Cleanup(p.Heal)
+		stalled := stallAfter(p, "FOR UPDATE")
 		done := make(chan bool, 1)
 		go func() { done <- conflict() }()
-		wait(t, "it stalls", p.stalled)
+		wait(t, "it stalls", stalled)
 		for n := range 3 {
 			commit(t, other, puts(record(2+n)))
 		}
-		goOn()
+		p.Heal()
 		<-done // a conflict, or an unknown outcome: it had nothing to write
 		eventually(t, "it goes on", conflict)
 		commit(t, s, puts(next(record(1))))

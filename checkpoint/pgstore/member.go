@@ -2,6 +2,7 @@ package pgstore
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -75,21 +76,23 @@ func (s *Store) ledger(ctx context.Context) (ledger checkpoint.Ledger, err error
 }
 
 func (s *Store) newMember(ctx context.Context) (*member, error) {
+	if s.opts.ReadOnly {
+		return &member{store: s, owner: "reader " + rand.Text()}, nil
+	}
 	s.mu.Lock()
 	p := s.process
 	s.joined++
-	m := &member{store: s, owner: fmt.Sprintf("reader %p.%d", s, s.joined)}
-	if p != nil {
-		m.owner, m.lapsed = fmt.Sprintf("%s.%d", p.id, s.joined), p.lapsed
-	}
+	n := s.joined
 	s.mu.Unlock()
-	if s.opts.ReadOnly {
-		return m, nil
-	}
 	if p == nil {
 		return nil, &ServerError{Unreachable, errors.New("no sign of life got through yet")}
 	}
-	return m, s.writeOne(ctx, nil, s.sql.joinMember, []byte(m.owner), p.id)
+	m := &member{store: s, owner: fmt.Sprintf("%s.%d", p.id, n), lapsed: p.lapsed}
+	err := s.writeOne(ctx, nil, s.sql.joinMember, []byte(m.owner), p.id)
+	if refused(err) {
+		err = &ServerError{Unreachable, errors.New("no sign of life got through in time")}
+	}
+	return m, err
 }
 
 // Owner implements [checkpoint.Member].

@@ -3,6 +3,8 @@ package pgstore_test
 import (
 	"errors"
 	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -81,6 +83,55 @@ func TestLapse(t *testing.T) {
 		t.Error("another process lapsed with it")
 	default:
 	}
+}
+
+// Who joins after the server counted its process dead, and before the process knows, is told so.
+func TestJoinTooLate(t *testing.T) {
+	url := pgtest.URL(t)
+	schema := migrated(t, url)
+	s := open(t, url, &pgstore.Options{Schema: schema, Lapse: time.Hour})
+	execute(t, url, "UPDATE "+schema+".process SET until = clock_timestamp()")
+	_, _, err := s.Join(t.Context(), checkpoint.Ledger{ID: [16]byte{1}})
+	wantReason(t, err, pgstore.Unreachable)
+}
+
+// Signs of life that do not get through are logged once, and once when they do again.
+func TestLogsOnce(t *testing.T) {
+	server := pgtest.Private(t)
+	var log lines
+	o := &pgstore.Options{Schema: migrated(t, server.URL()), Lapse: 2 * time.Second, Timeout: time.Second, Quiet: true,
+		Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	s := open(t, server.URL(), o)
+	m := join(t, s)
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "the process lapses", m.(checkpoint.Lapser).Lapsed())
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it says that it is alive again", func() bool { return strings.Contains(log.text(), "again") })
+	if n := strings.Count(log.text(), "level="); n != 3 { // and that it lapsed
+		t.Errorf("%d lines, want 3:\n%s", n, log.text())
+	}
+}
+
+// A lines is what is logged.
+type lines struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 // A process stays alive while it does nothing.

@@ -27,7 +27,12 @@ func Migrate(ctx context.Context, url string, opts *Options) error {
 	if err != nil {
 		return err
 	}
-	conn, err := pgx.Connect(ctx, url)
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return fmt.Errorf("migrate schema %q: %w", o.Schema, err) // pgx leaves a password out of it
+	}
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec // a pooler in transaction mode would keep statements that were prepared
+	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return fmt.Errorf("migrate schema %q: %w", o.Schema, explain(ctx, err))
 	}

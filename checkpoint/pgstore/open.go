@@ -29,19 +29,22 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", err) // pgx leaves a password out of it
 	}
 	o.configure(config)
+	listener, err := o.listener(url)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", explain(ctx, err))
 	}
 	s := newStore(pool, &o)
 	if err := s.check(ctx); err != nil {
+		s.cancel()
 		pool.Close()
 		return nil, fmt.Errorf("open store: %w", explain(ctx, err))
 	}
-	if err := s.listen(url); err != nil {
-		s.cancel()
-		pool.Close()
-		return nil, fmt.Errorf("open store: %w", err)
+	if listener != nil {
+		s.running.Go(func() { s.listenOn(listener) })
 	}
 	s.running.Go(s.live)
 	for range askers {
@@ -58,6 +61,7 @@ func newStore(pool *pgxpool.Pool, o *Options) *Store {
 		opts: o, pool: pool, sql: newStatements(o.Schema), log: o.Logger,
 		queue: make(chan *request, maxGroup), closing: make(chan struct{}),
 		questions: make(chan *question, maxQuestions), drained: make(chan struct{}),
+		readers: make(chan struct{}, o.Connections-minConnections+1), flushing: make(chan struct{}, 1),
 		left: make(map[string]bool),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -68,9 +72,11 @@ func newStore(pool *pgxpool.Pool, o *Options) *Store {
 // configure puts the options into what pgx opens connections with.
 func (o *Options) configure(config *pgxpool.Config) {
 	config.MaxConns = int32(o.Connections)
-	config.ConnConfig.OnNotice = noteWarning
-	if config.ConnConfig.ValidateConnect == nil {
-		config.ConnConfig.ValidateConnect = primary
+	config.BeforeConnect = leaveCommits
+	config.ConnConfig.OnNotice = noteBrokenWait
+	onlyPrimary(config.ConnConfig)
+	if config.ConnConfig.ConnectTimeout == 0 { // one that hangs takes the place of another
+		config.ConnConfig.ConnectTimeout = o.Timeout
 	}
 	if o.Pooler {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
@@ -78,13 +84,15 @@ func (o *Options) configure(config *pgxpool.Config) {
 	}
 	// Another default would make statements fail that wait for a row.
 	config.ConnConfig.RuntimeParams["default_transaction_isolation"] = "read committed"
-	statement, idle := o.timeouts()
+	statement, idle, whole := o.timeouts()
+	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, longest, whole)
+		return err
+	}
+	o.giveUp(config.ConnConfig.RuntimeParams)
 	for name, value := range map[string]string{
 		"application_name":  "parley",
 		"statement_timeout": statement, "lock_timeout": statement, "idle_in_transaction_session_timeout": idle,
-		// A machine that vanishes in the middle of a commit holds the others up until its
-		// connection is given up.
-		"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
 	} {
 		if _, set := config.ConnConfig.RuntimeParams[name]; !set {
 			config.ConnConfig.RuntimeParams[name] = value
@@ -93,15 +101,47 @@ func (o *Options) configure(config *pgxpool.Config) {
 }
 
 // timeouts are how many milliseconds a statement may take, and how long a transaction may wait for
-// its next one: so much less that a process that stalls in the middle of a commit makes no other
-// one's fail, which wait for it.
-func (o *Options) timeouts() (statement, idle string) {
-	ms := o.Timeout.Milliseconds()
-	return strconv.FormatInt(ms, 10), strconv.FormatInt(max(ms/3, 1), 10)
+// its next request: so much less that a process that stalls in the middle of a commit makes no
+// other one's fail, which wait for it. whole bounds a transaction that has begun to send a request
+// and never ends it.
+func (o *Options) timeouts() (statement, idle, whole string) {
+	ms := max(o.Timeout.Milliseconds(), 1) // 0 would be no limit
+	return strconv.FormatInt(ms, 10), strconv.FormatInt(max(ms/3, 1), 10), strconv.FormatInt(ms*3/2, 10)
 }
 
-// primary refuses connections to a standby, which sees what was committed only later. It is asked
-// for each of them: after a failover an address can lead to another server.
+// longest sets how long a transaction may take, on servers from 17 on; older ones have no such
+// setting.
+const longest = `SELECT CASE WHEN current_setting('transaction_timeout', true) = '0'
+	THEN set_config('transaction_timeout', $1, false) END`
+
+// giveUp asks the server to give up a connection to a machine that vanished, in half the time in
+// which the commits fail that may wait for one of its.
+func (o *Options) giveUp(parameters map[string]string) {
+	for name, value := range map[string]string{
+		"tcp_keepalives_idle":     strconv.Itoa(max(int(o.Timeout.Seconds())/5, 1)),
+		"tcp_keepalives_interval": "1",
+		"tcp_keepalives_count":    "3",
+		"tcp_user_timeout":        strconv.FormatInt(o.Timeout.Milliseconds()/2, 10), // where it waits for a receipt
+	} {
+		if _, set := parameters[name]; !set {
+			parameters[name] = value
+		}
+	}
+}
+
+// onlyPrimary has connections refused that lead to a standby, whatever a URL asks for besides. Each
+// of them is looked at: after a failover an address can lead to another server.
+func onlyPrimary(config *pgx.ConnConfig) {
+	asked := config.ValidateConnect
+	config.ValidateConnect = func(ctx context.Context, c *pgconn.PgConn) error {
+		if err := primary(ctx, c); err != nil || asked == nil {
+			return err
+		}
+		return asked(ctx, c)
+	}
+}
+
+// primary refuses a standby, which sees what was committed only later.
 func primary(ctx context.Context, c *pgconn.PgConn) error {
 	result := c.ExecParams(ctx, "SELECT pg_is_in_recovery()::text", nil, nil, nil, nil).Read()
 	if result.Err != nil {
@@ -113,14 +153,14 @@ func primary(ctx context.Context, c *pgconn.PgConn) error {
 	return nil
 }
 
-// warned is where a connection keeps the last warning of the server.
-const warned = "parley.warned"
+// brokenWait is where a connection keeps that the server broke off a wait for its standby.
+const brokenWait = "parley.brokenWait"
 
-// noteWarning keeps a warning for the commit that it is about: that a wait for a synchronous
-// standby was broken off comes as one, with a commit that succeeds.
-func noteWarning(c *pgconn.PgConn, n *pgconn.Notice) {
-	if n.SeverityUnlocalized == "WARNING" {
-		c.CustomData()[warned] = n.Message
+// noteBrokenWait keeps it for the commit that it is about, which the server calls a success. Other
+// warnings say nothing of a commit: that a table wants to be vacuumed, for one.
+func noteBrokenWait(c *pgconn.PgConn, n *pgconn.Notice) {
+	if n.Routine == "SyncRepWaitForLSN" {
+		c.CustomData()[brokenWait] = n.Message
 	}
 }
 

@@ -2,11 +2,14 @@ package pgstore_test
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/parley-go/parley/checkpoint"
 	"github.com/parley-go/parley/checkpoint/pgstore"
@@ -67,10 +70,12 @@ func TestMalformedOptions(t *testing.T) {
 		"too few":      {Connections: 5},
 		"short lapse":  {Lapse: time.Second, Timeout: time.Second},
 		"long schema":  {Schema: string(make([]byte, 49))},
+		"listen where": {ListenURL: "postgres://[x"},
 		"quiet listen": {Quiet: true, ListenURL: "postgres://x"},
 	} {
-		if _, err := pgstore.Open(t.Context(), "postgres://127.0.0.1:1/x", o); err == nil {
-			t.Errorf("%s: opened", name)
+		_, err := pgstore.Open(t.Context(), "postgres://127.0.0.1:1/x", o)
+		if _, tried := errors.AsType[*pgstore.ServerError](err); err == nil || tried {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -95,6 +100,22 @@ func TestMigrateTogether(t *testing.T) {
 	}
 	if _, err := s.Load(t.Context(), record(1).ID); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A schema may have any name that the server takes, also where others wait for its notices.
+func TestSchemaNames(t *testing.T) {
+	url := pgtest.URL(t)
+	for _, name := range []string{"two\nlines", `"quoted"`, "a'; DROP", "Größe $1 %s", "parley.x"} {
+		o := &pgstore.Options{Schema: pgtest.Schema()[:24] + name, Logger: quiet}
+		for range 2 {
+			if err := pgstore.Migrate(t.Context(), url, o); err != nil {
+				t.Fatalf("%q: %v", name, err)
+			}
+		}
+		t.Cleanup(func() { execute(t, url, "DROP SCHEMA "+pgx.Identifier{o.Schema}.Sanitize()+" CASCADE") })
+		one, two := open(t, url, o), open(t, url, o)
+		listening(t, two, one)
 	}
 }
 

@@ -15,7 +15,7 @@ type Options struct {
 	Schema string
 	// Connections is the most that the store opens, the one that listens not counted; 0 means four
 	// for each core of this machine, at least 8 and at most 16. More of them are slower, not
-	// faster; fewer than 6 are refused.
+	// faster; fewer than 6 are refused. Lists leave five of them to all else.
 	Connections int
 	// Timeout bounds every request to the server, commits included; 0 means 10 seconds, or a third
 	// of Lapse where that is less. It must be shorter than Lapse.
@@ -40,9 +40,9 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// minConnections is one for each of those that carry questions, for commits, for signs of life, and
-// for lists.
-const minConnections = askers + 3
+// minConnections is one for each of those that carry questions, for commits, for signs of life, for
+// what overcomes a doubt, and for lists, which have all that are more.
+const minConnections = askers + 4
 
 // maxSchema keeps the name of the channel of notices within what the server takes.
 const maxSchema = 48

@@ -40,6 +40,11 @@ func TestContractThroughPooler(t *testing.T) {
 	if wantReason(t, err, pgstore.Unreachable); !strings.Contains(err.Error(), "set Options.Pooler") {
 		t.Errorf("the error has no hint: %v", err)
 	}
+	for range 2 {
+		if err := pgstore.Migrate(t.Context(), pooler, nil); err != nil {
+			t.Error(err)
+		}
+	}
 	fewer(t, "8")
 	contract(t, server.URL(), pooler, &pgstore.Options{Pooler: true, ListenURL: server.URL()})
 }

@@ -29,24 +29,26 @@ func (s *Store) start(ctx context.Context) error {
 
 func (s *Store) askTime(ctx context.Context) error {
 	var now int64
+	asked := time.Now()
 	if err := s.pool.QueryRow(ctx, s.sql.time).Scan(&now); err != nil {
 		return err
 	}
-	s.tell(now)
+	s.tell(now, asked)
 	return nil
 }
 
 func (s *Store) startProcess(ctx context.Context) error {
-	p := &process{id: rand.Text(), until: time.Now().Add(s.opts.Lapse), lapsed: make(chan struct{})}
 	if err := s.writeOne(ctx, nil, s.sql.bury); err != nil {
 		return err
 	}
+	asked := time.Now()
+	p := &process{id: rand.Text(), until: asked.Add(s.opts.Lapse), lapsed: make(chan struct{})}
 	var now int64
 	scan := func(row pgx.Row) error { return row.Scan(&now) }
 	if err := s.writeOne(ctx, scan, s.sql.joinProcess, p.id, s.opts.Lapse.Microseconds()); err != nil {
 		return err
 	}
-	s.tell(now)
+	s.tell(now, asked)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.process = p
@@ -56,17 +58,27 @@ func (s *Store) startProcess(ctx context.Context) error {
 // retry is how soon a sign of life is given again that did not get through.
 const retry = 100 * time.Millisecond
 
-// live gives the signs of life until the store is closed.
+// live gives the signs of life until the store is closed. It logs once when they do not get
+// through, and once when they do again.
 func (s *Store) live() {
-	for pause := s.opts.Lapse / 5; ; {
+	pause, lost := s.opts.Lapse/5, false
+	for {
 		select {
 		case <-time.After(pause):
 		case <-s.ctx.Done():
 			return
 		}
-		pause = s.opts.Lapse / 5
-		if err := s.beat(); err != nil && s.ctx.Err() == nil {
-			s.log.Warn("no sign of life given", "error", explain(s.ctx, err))
+		err := s.beat()
+		switch {
+		case s.ctx.Err() != nil:
+			return
+		case err == nil && lost:
+			s.log.Info("signs of life get through again")
+		case err != nil && !lost:
+			s.log.Warn("no sign of life got through", "error", explain(s.ctx, err))
+		}
+		pause, lost = s.opts.Lapse/5, err != nil
+		if lost {
 			pause = min(pause, retry)
 		}
 	}
@@ -87,16 +99,19 @@ func (s *Store) beat() error {
 	}
 	ctx, cancelBeat := context.WithDeadline(ctx, p.until)
 	defer cancelBeat()
-	until := time.Now().Add(s.opts.Lapse)
+	asked := time.Now()
 	var now int64
 	scan := func(row pgx.Row) error { return row.Scan(&now) }
 	err := s.writeOne(ctx, scan, s.sql.beat, p.id, s.opts.Lapse.Microseconds())
 	switch {
 	case err == nil:
-		s.tell(now)
-		p.until = until
+		s.tell(now, asked)
+		p.until = asked.Add(s.opts.Lapse)
 		return s.writeLeft(ctx)
-	case errors.Is(err, checkpoint.ErrNotFound), !time.Now().Before(p.until):
+	case errors.Is(err, checkpoint.ErrNotFound):
+		s.lapse(p)
+		return errors.New("it came too late for the server")
+	case !time.Now().Before(p.until):
 		s.lapse(p)
 	}
 	return err
@@ -134,15 +149,19 @@ func (s *Store) writeLeft(ctx context.Context) error {
 }
 
 // endProcess ends the memberships of a store that is closed, so that nobody has to wait for them.
+// Its commit is waited for, and makes durable what lazy ones left.
 func (s *Store) endProcess() error {
+	if s.opts.ReadOnly {
+		return nil
+	}
 	s.mu.Lock()
 	p := s.process
 	s.process = nil
 	s.mu.Unlock()
-	if p == nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeout)
 	defer cancel()
+	if p == nil {
+		return explain(ctx, s.flush(ctx))
+	}
 	return s.writeOne(ctx, nil, s.sql.end, p.id)
 }

@@ -18,6 +18,8 @@ func (s *Store) Rows(ctx context.Context, id checkpoint.ID, from string, limit i
 	if err := checkpoint.CheckLimit(limit); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout) // for both requests
+	defer cancel()
 	if err := s.overcome(ctx); err != nil {
 		return nil, fmt.Errorf("list rows of record %s: %w", id, err)
 	}

@@ -116,7 +116,8 @@ func newStatements(schema string) statements {
 
 		lazy: `SELECT set_config('synchronous_commit', 'off', true)`,
 		bound: `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $1, true),
-			set_config('idle_in_transaction_session_timeout', $2, true)`,
+			set_config('idle_in_transaction_session_timeout', $2, true),
+			CASE WHEN current_setting('transaction_timeout', true) = '0' THEN set_config('transaction_timeout', $3, true) END`,
 		head: `UPDATE parley.head SET seq = seq + $1, floor = greatest(floor, $2)
 			RETURNING floor, ` + settings,
 		flush: `UPDATE parley.head SET seq = seq RETURNING ` + settings,
@@ -143,7 +144,7 @@ func newStatements(schema string) statements {
 				UPDATE parley.record r SET revision = w.revision, status = w.status, start = w.start, due = w.due, owner = w.owner,
 					epoch = w.epoch, attempt = w.attempt, data = w.data
 				FROM want w JOIN parley.record o ON o.id = w.id
-				WHERE r.id = w.id AND r.revision = w.revision - 1 AND r.epoch = w.expected AND r.scope = w.scope
+				WHERE r.id = w.id AND r.revision + 1 = w.revision AND r.epoch = w.expected AND r.scope = w.scope
 				RETURNING r.scope, ` + active("w.status") + ` - ` + active("o.status") + ` AS active,
 					octet_length(w.data) - octet_length(o.data) AS bytes
 			)` + tally + all("put", "$12"),

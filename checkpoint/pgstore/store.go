@@ -40,6 +40,8 @@ type Store struct {
 	running   sync.WaitGroup
 	queue     chan *request  // to the committer
 	questions chan *question // to whoever answers them
+	readers   chan struct{}  // holds one token for each list that is being read
+	flushing  chan struct{}  // holds one token while somebody overcomes a doubt
 	closing   chan struct{}  // closed when no more commits are taken
 	drained   chan struct{}  // closed when the committer has ended
 	close     func() error   // runs once
@@ -90,31 +92,58 @@ func (s *Store) ready(ctx context.Context) error {
 	return nil
 }
 
-// read makes a request that changes nothing, again where a connection turns out to be lost.
+// read makes a request that changes nothing, again where a connection turns out to be lost. However
+// many callers read, they leave the connections alone that commits and signs of life need.
 func (s *Store) read(ctx context.Context, request func(ctx context.Context, pool *pgxpool.Pool) error) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
 	bounded, cancel := context.WithTimeout(ctx, s.opts.Timeout)
 	defer cancel()
+	if err := take(bounded, s.readers); err != nil {
+		return explain(ctx, err)
+	}
+	defer release(s.readers)
+	return explain(ctx, s.repeat(ctx, bounded, func() error { return request(bounded, s.pool) }))
+}
+
+// take waits for one of the tokens that a channel has room for.
+func take(ctx context.Context, tokens chan struct{}) error {
+	select {
+	case tokens <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func release(tokens chan struct{}) { <-tokens }
+
+// repeat makes a request that changes nothing, and makes it again where the connection was lost or
+// the server aborted it. bounded is ctx, bounded by Options.Timeout.
+func (s *Store) repeat(ctx, bounded context.Context, request func() error) error {
 	var err error
 	for range maxTries {
-		err = explain(ctx, request(bounded, s.pool))
-		var server *ServerError
-		if !errors.As(err, &server) || !s.again(bounded, server.Reason) {
-			return err
+		if err = request(); err == nil || ctx.Err() != nil {
+			break
+		}
+		s.distrust(err)
+		if reason := reasonOf(err); reason != Unreachable && reason != Aborted || bounded.Err() != nil {
+			break
 		}
 	}
 	return err
 }
 
-// again reports whether a read is made once more. Where one connection was lost to a server that
-// ended, the others were too: the next ones are new.
-func (s *Store) again(ctx context.Context, reason Reason) bool {
-	if reason == Unreachable {
+// distrust gives up all connections where one of them was lost to a server that ended, or has
+// brought no answer for as long as any request may take: the others are likely to be as dead, and
+// each would be found out by a request of its own. After a failover they lead to a server that is
+// read only.
+func (s *Store) distrust(err error) {
+	silent := state(err) == "" && errors.Is(err, context.DeadlineExceeded)
+	if reason := reasonOf(err); silent || reason == Unreachable || reason == Standby {
 		s.pool.Reset()
 	}
-	return (reason == Unreachable || reason == Aborted) && ctx.Err() == nil
 }
 
 // Load implements [checkpoint.Store].
@@ -136,6 +165,8 @@ func (s *Store) Find(ctx context.Context, start checkpoint.Hash) (checkpoint.Rec
 }
 
 func (s *Store) one(ctx context.Context, sql string, key []byte) (checkpoint.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout) // for both requests
+	defer cancel()
 	if err := s.overcome(ctx); err != nil {
 		return checkpoint.Record{}, err
 	}

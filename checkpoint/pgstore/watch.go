@@ -1,12 +1,14 @@
 package pgstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/parley-go/parley/checkpoint"
 )
@@ -19,21 +21,19 @@ func (s *Store) Watch(id checkpoint.ID) (<-chan struct{}, func()) { return s.hub
 // channel is the one that notices of this schema go through.
 func (s *Store) channel() string { return "parley/" + s.opts.Schema }
 
-// listen starts the goroutine that listens, where one shall.
-func (s *Store) listen(url string) error {
-	if s.opts.Quiet || s.opts.Pooler && s.opts.ListenURL == "" {
-		return nil
+// listener is how the connection that listens is opened; nil: there is none.
+func (o *Options) listener(url string) (*pgx.ConnConfig, error) {
+	if o.Quiet || o.Pooler && o.ListenURL == "" {
+		return nil, nil
 	}
-	if s.opts.ListenURL != "" {
-		url = s.opts.ListenURL
-	}
-	config, err := pgx.ParseConfig(url)
+	config, err := pgx.ParseConfig(cmp.Or(o.ListenURL, url))
 	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return nil, fmt.Errorf("listen: %w", err)
 	}
+	onlyPrimary(config) // a standby takes no LISTEN
 	config.RuntimeParams["application_name"] = "parley listens"
-	s.running.Go(func() { s.listenOn(config) })
-	return nil
+	o.giveUp(config.RuntimeParams)
+	return config, nil
 }
 
 // The pause before a lost connection is opened anew grows from the first to the second.
@@ -83,7 +83,7 @@ func (s *Store) hear(config *pgx.ConnConfig, begun func()) error {
 	begun()
 	s.hub.ChangedAll()
 	for {
-		notice, err := conn.WaitForNotification(s.ctx)
+		notice, err := s.notice(conn)
 		if err != nil {
 			return err
 		}
@@ -93,6 +93,26 @@ func (s *Store) hear(config *pgx.ConnConfig, begun func()) error {
 		}
 		for ; len(ids) >= len(checkpoint.ID{}); ids = ids[len(checkpoint.ID{}):] {
 			s.hub.Changed(checkpoint.ID(ids[:len(checkpoint.ID{})]))
+		}
+	}
+}
+
+// notice waits for the next one. A connection that is quiet for as long as it takes to give a sign
+// of life is asked for one: nobody tells of a network that is cut.
+func (s *Store) notice(conn *pgx.Conn) (*pgconn.Notification, error) {
+	for {
+		quiet, cancel := context.WithTimeout(s.ctx, s.opts.Lapse/5)
+		notice, err := conn.WaitForNotification(quiet)
+		silent := quiet.Err() != nil && s.ctx.Err() == nil
+		cancel()
+		if err == nil || !silent {
+			return notice, err
+		}
+		asked, cancel := context.WithTimeout(s.ctx, s.opts.Timeout)
+		err = conn.Ping(asked)
+		cancel()
+		if err != nil {
+			return nil, err
 		}
 	}
 }

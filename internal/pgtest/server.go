@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +14,13 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
+
+// Binaries names the variable that says where a server's programs are, for tests with another
+// version than the newest that is installed.
+const Binaries = "PARLEY_POSTGRES_BIN"
 
 // ErrNone: no PostgreSQL is installed here.
 var ErrNone = errors.New("no PostgreSQL server is installed: neither /usr/lib/postgresql/*/bin nor PATH has one")
@@ -24,6 +31,8 @@ type Server struct {
 	dir  string
 	bin  string
 	user *owner // whose processes they are; nil: ours
+
+	listens string // an address of this machine; "": it listens at its socket alone
 
 	mu    sync.Mutex // guards what follows
 	super *exec.Cmd  // the shell that ends the server; nil: it does not run
@@ -56,8 +65,12 @@ func Start() (*Server, error) {
 	return s, nil
 }
 
-// binaries returns the directory of the newest server that is installed.
+// binaries returns the directory of the server that was asked for, or of the newest that is
+// installed.
 func binaries() (string, error) {
+	if bin := os.Getenv(Binaries); bin != "" {
+		return filepath.Abs(bin)
+	}
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // where Debian keeps it, outside PATH
 	if err != nil {
 		return "", err
@@ -81,7 +94,8 @@ func socketRoom() string {
 	return ""
 }
 
-// Standby makes a standby of the server and starts it.
+// Standby makes a standby of the server and starts it. The server is stopped for that moment: not
+// every package of its programs has the one that copies a server that runs.
 func (s *Server) Standby() (*Server, error) {
 	dir, err := os.MkdirTemp(socketRoom(), "parley-pg-")
 	if err != nil {
@@ -92,8 +106,15 @@ func (s *Server) Standby() (*Server, error) {
 		err = s.user.own(dir)
 	}
 	if err == nil {
-		err = standby.run("pg_basebackup", "--pgdata", standby.data(), "--host", s.dir, "--username=parley", "--write-recovery-conf",
-			"--no-sync", "--checkpoint=fast")
+		err = s.Stop()
+	}
+	if err == nil {
+		const follow = `cp -a "$1" "$2" && : > "$2/standby.signal" &&
+			echo "primary_conninfo = 'host=$3 user=parley'" >> "$2/postgresql.auto.conf"`
+		err = standby.run("/bin/sh", "-c", follow, "parley-pg", s.data(), standby.data(), s.dir)
+	}
+	if err == nil {
+		err = s.Restart()
 	}
 	if err == nil {
 		err = standby.Restart()
@@ -105,17 +126,22 @@ func (s *Server) Standby() (*Server, error) {
 }
 
 // Promote makes a primary of a standby.
-func (s *Server) Promote() error { return s.run("pg_ctl", "promote", "--pgdata", s.data(), "--wait") }
+func (s *Server) Promote() error {
+	return s.run(s.program("pg_ctl"), "promote", "--pgdata", s.data(), "--wait")
+}
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 func (s *Server) init() error {
-	return s.run("initdb", "--pgdata", s.data(), "--username=parley", "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C")
+	return s.run(s.program("initdb"), "--pgdata", s.data(), "--username=parley", "--auth=trust", "--no-sync", "--encoding=UTF8",
+		"--locale=C")
 }
 
-// run runs one of PostgreSQL's programs.
+func (s *Server) program(name string) string { return filepath.Join(s.bin, name) }
+
+// run runs a program as the server's user.
 func (s *Server) run(program string, arguments ...string) error {
-	cmd := exec.Command(filepath.Join(s.bin, program), arguments...)
+	cmd := exec.Command(program, arguments...)
 	s.user.become(cmd)
 	cmd.Dir = s.dir
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -127,7 +153,7 @@ func (s *Server) run(program string, arguments ...string) error {
 // supervise runs the server until its input ends, and then ends the server. The test's end, however
 // it comes, closes that input. A directory that is no longer asked for is removed.
 const supervise = `
-"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c max_connections=200 -c logging_collector=off \
+"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses="$3" -c max_connections=200 -c logging_collector=off \
 	-c unix_socket_permissions=0700 < /dev/null &
 server=$!
 how=$(cat)
@@ -154,7 +180,7 @@ func (s *Server) Restart() error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command("/bin/sh", "-c", supervise, "parley-pg", s.bin, s.dir)
+	cmd := exec.Command("/bin/sh", "-c", supervise, "parley-pg", s.bin, s.dir, s.listens)
 	s.user.become(cmd)
 	apart(cmd)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
@@ -174,10 +200,9 @@ func (s *Server) serves() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
-		ready := exec.CommandContext(ctx, filepath.Join(s.bin, "pg_isready"), "-q", "-h", s.dir, "-U", "parley", "-d", "postgres")
-		err := ready.Run()
+		conn, err := pgx.Connect(ctx, s.URL())
 		if err == nil {
-			return nil
+			return conn.Close(ctx)
 		}
 		select {
 		case <-ctx.Done():
@@ -188,19 +213,34 @@ func (s *Server) serves() error {
 	}
 }
 
+// Listen has the server listen at an address of this machine too, so that a [Proxy] reaches it as
+// another machine would. The server is restarted.
+func (s *Server) Listen() error {
+	s.listens = fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254)) // most likely nobody's
+	return errors.Join(s.Stop(), s.Restart())
+}
+
 // Dir is where the server's socket is.
 func (s *Server) Dir() string { return s.dir }
 
 // URL is where a client finds the server.
 func (s *Server) URL() string { return "postgres:///postgres?user=parley&host=" + s.dir }
 
-// SQL executes statements.
+// SQL executes statements, one after the other.
 func (s *Server) SQL(statements ...string) error {
-	arguments := []string{"--host", s.dir, "--username=parley", "--dbname=postgres", "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"}
-	for _, statement := range statements {
-		arguments = append(arguments, "--command", statement)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.URL())
+	if err != nil {
+		return err
 	}
-	return s.run("psql", arguments...)
+	defer conn.Close(ctx)
+	for _, sql := range statements {
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("%s: %w", sql, err)
+		}
+	}
+	return nil
 }
 
 // Kill ends the server as a crash does: what its memory held is lost, what it gave to the system is

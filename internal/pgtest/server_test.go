@@ -84,3 +84,23 @@ func TestKilled(t *testing.T) {
 		}
 	}
 }
+
+// The server is that of the binaries that were asked for, and those alone count.
+func TestBinaries(t *testing.T) {
+	bin := os.Getenv(pgtest.Binaries)
+	if bin == "" {
+		t.Skip("no other binaries are asked for")
+	}
+	out, err := exec.Command(filepath.Join(bin, "postgres"), "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := pgtest.Private(t)
+	if err := s.SQL("SELECT 1 / (strpos('" + strings.TrimSpace(string(out)) + "', ' ' || current_setting('server_version')) > 0)::int"); err != nil {
+		t.Errorf("another server than %s: %v", out, err)
+	}
+	t.Setenv(pgtest.Binaries, t.TempDir())
+	if s, err := pgtest.Start(); err == nil || errors.Is(err, pgtest.ErrNone) {
+		t.Errorf("a server %v without binaries, error %v", s, err)
+	}
+}

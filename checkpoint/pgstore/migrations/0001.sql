@@ -1,4 +1,4 @@
--- The tables of a store. "parley." stands for the schema that the store is told to use.
+-- The tables of a store. The schema that the store is told to use is put in for parley, where a dot follows it.
 
 CREATE TABLE parley.ledger (
 	one boolean PRIMARY KEY DEFAULT true CHECK (one),
