@@ -52,6 +52,7 @@ func listeningServer(t *testing.T) *pgtest.Server {
 // there are, and the claims lapse. When it is whole again the store goes on by itself, also where the
 // connections of before stay dead; the connection that listens is opened anew, and who waits is woken.
 func TestCutWhileIdle(t *testing.T) {
+	t.Parallel()
 	server := listeningServer(t)
 	for name, heal := range ends {
 		t.Run(name, func(t *testing.T) {
@@ -127,6 +128,7 @@ func fails(t *testing.T, s *pgstore.Store, m checkpoint.Member, n int) {
 // is read back when it is whole: nothing that was acknowledged is lost, and what was not is written
 // once at most.
 func TestCutCommit(t *testing.T) {
+	t.Parallel()
 	server := listeningServer(t)
 	for _, phase := range []struct {
 		name    string

@@ -17,6 +17,7 @@ import (
 // up by the server before theirs fail: in the middle of its one request, and between the two that a
 // conflict takes.
 func TestVanishedMachine(t *testing.T) {
+	t.Parallel()
 	server := listeningServer(t)
 	for name, vanish := range map[string]func(p *pgtest.Proxy){
 		"within a request":     func(p *pgtest.Proxy) { atCommit(p, pgtest.Requests, pgtest.Within) },
@@ -54,6 +55,7 @@ func TestVanishedMachine(t *testing.T) {
 // A process that is stopped in the middle of a request, on a machine that is there, is given up from
 // PostgreSQL 17 on.
 func TestStoppedWithinRequest(t *testing.T) {
+	t.Parallel()
 	server := pgtest.Private(t)
 	if version(t, server) < 170000 {
 		t.Skip("the server bounds no transaction")
