@@ -98,9 +98,9 @@ func (o *Options) configure(config *pgxpool.Config) {
 }
 
 // timeouts are how many milliseconds a statement may take, and how long a transaction may wait for
-// its next request: so much less that a process that stalls in the middle of a commit makes no other
-// one's fail, which wait for it. whole bounds a transaction that has begun to send a request and
-// never ends it.
+// its next request: so much less that a process that stalls in the middle of a commit makes no
+// other one's fail, which wait for it. whole bounds a transaction that has begun to send a request
+// and never ends it.
 func (o *Options) timeouts() (statement, idle, whole string) {
 	ms := o.Timeout.Milliseconds()
 	return strconv.FormatInt(ms, 10), strconv.FormatInt(max(ms/3, 1), 10), strconv.FormatInt(ms*3/2, 10)

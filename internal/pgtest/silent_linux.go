@@ -9,8 +9,9 @@ import (
 	"unsafe"
 )
 
-// silence makes this end of a connection deaf: what arrives is dropped before the system sees it, so
-// that the other end gets no receipts and no answers to its probes, as from a machine without power.
+// silence makes this end of a connection deaf: what arrives is dropped before the system sees it,
+// so that the other end gets no receipts and no answers to its probes, as from a machine without
+// power.
 func silence(c *net.TCPConn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
