@@ -17,7 +17,7 @@ import (
 // openThrough opens a store through a network that can be cut, whose requests fail soon.
 func openThrough(t *testing.T, p *pgtest.Proxy, schema string) *pgstore.Store {
 	t.Helper()
-	store, err := pgstore.Open(t.Context(), p.URL()+"?default_query_exec_mode=exec", &pgstore.Options{
+	store, err := pgstore.Open(t.Context(), p.URL(), &pgstore.Options{
 		Schema: schema, Timeout: time.Second, Lapse: 3 * time.Second, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -126,7 +126,7 @@ func TestCutAnswerOnPostgres(t *testing.T) {
 				prompt := mustAsk(t, g, c)
 				armed, seen := true, false
 				p.Watch(func(d pgtest.Direction, data []byte) pgtest.Fate {
-					seen = seen || d == pgtest.Requests && bytes.Contains(data, []byte("COMMIT"))
+					seen = seen || d == pgtest.Requests && bytes.Contains(data, []byte("allow_once"))
 					if !armed || !seen || d != phase {
 						return pgtest.Pass
 					}

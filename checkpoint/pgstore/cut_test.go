@@ -147,7 +147,7 @@ func TestCutCommit(t *testing.T) {
 				p := server.Proxy(t)
 				t.Cleanup(p.Heal)
 				o := &pgstore.Options{Schema: migrated(t, server.URL()), Logger: quiet, Quiet: true, Timeout: cutTimeout, Lapse: time.Hour}
-				s := open(t, with(t, p.URL(), "default_query_exec_mode", "exec"), o)
+				s := open(t, p.URL(), o)
 				r := record(1)
 				commit(t, s, puts(r)) // acknowledged
 				b := puts(next(r))
@@ -183,11 +183,12 @@ func TestCutCommit(t *testing.T) {
 	}
 }
 
-// atCommit makes the request that commits meet its fate, or the answer to it.
+// atCommit makes the next request that writes records meet its fate, or the answer to it. It is told
+// by their data.
 func atCommit(p *pgtest.Proxy, d pgtest.Direction, fate pgtest.Fate) (met <-chan struct{}) {
 	happened, seen := make(chan struct{}), false
 	p.Watch(func(direction pgtest.Direction, data []byte) pgtest.Fate {
-		seen = seen || direction == pgtest.Requests && bytes.Contains(data, []byte("COMMIT"))
+		seen = seen || direction == pgtest.Requests && bytes.Contains(data, []byte("data"))
 		if !seen || direction != d || closed(happened) {
 			return pgtest.Pass
 		}

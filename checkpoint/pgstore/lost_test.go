@@ -83,7 +83,7 @@ func TestLostCommit(t *testing.T) {
 		for _, lost := range []pgtest.Direction{pgtest.Requests, pgtest.Answers} {
 			r = next(r)
 			b := puts(r)
-			once(p, lost, pgtest.Lose)
+			atCommit(p, lost, pgtest.Lose)
 			err := s.Commit(t.Context(), b)
 			wantReason(t, err, pgstore.Unreachable)
 			want := r.Revision - 1
@@ -100,19 +100,6 @@ func TestLostCommit(t *testing.T) {
 			}
 		}
 	}
-}
-
-// once makes the next that is carried in that direction meet its fate.
-func once(p *pgtest.Proxy, d pgtest.Direction, fate pgtest.Fate) (met <-chan struct{}) {
-	happened := make(chan struct{})
-	p.Watch(func(direction pgtest.Direction, _ []byte) pgtest.Fate {
-		if direction != d || closed(happened) {
-			return pgtest.Pass
-		}
-		close(happened)
-		return fate
-	})
-	return happened
 }
 
 // stallAfter cuts the network before what is requested after a request that has the text in it.
