@@ -82,7 +82,7 @@ func TestLostCommit(t *testing.T) {
 	for range 3 {
 		for _, lost := range []pgtest.Direction{pgtest.Requests, pgtest.Answers} {
 			r = next(r)
-			b := puts(r)
+			b := marked(puts(r), 1)
 			atCommit(p, lost, pgtest.Lose)
 			err := s.Commit(t.Context(), b)
 			wantReason(t, err, pgstore.Unreachable)
@@ -143,7 +143,7 @@ func TestStalledCommit(t *testing.T) {
 			_, is := errors.AsType[*checkpoint.ConflictError](s.Commit(context.Background(), puts(record(1))))
 			return is
 		}
-		t.Cleanup(p.Heal)
+		t.Cleanup(p.End)
 		stalled := stallAfter(p, "FOR UPDATE")
 		done := make(chan bool, 1)
 		go func() { done <- conflict() }()
