@@ -77,7 +77,7 @@ postgres-peers: ## the oldest and the newest PostgreSQL under the store and the 
 	for peer in "$$dir"/postgres-*; do \
 		( cd "$$peer" && node scripts/hydrate-symlinks.js ) && "$$peer/native/bin/postgres" --version || exit; \
 		export PARLEY_TEST_POSTGRES= PARLEY_REQUIRE_POSTGRES=1 PARLEY_POSTGRES_BIN="$$peer/native/bin"; \
-		go test -count=1 -skip 'ThroughPooler|FullDisk' ./internal/pgtest ./checkpoint/pgstore && \
+		go test -count=1 -skip 'ThroughPooler|FullDisk|Cut|Vanished' ./internal/pgtest ./checkpoint/pgstore && \
 		go test -count=1 -run 'ModelOnPostgres|LapsedOnPostgres' ./gate || exit; \
 	done
 

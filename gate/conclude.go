@@ -216,6 +216,11 @@ func (r *request) markEnding(ctx context.Context, in *checkpoint.Interaction, en
 	switch r.gate.mark(ctx, r.origin(), in, end(in, ending, r.gate.now(), r.gate.opts.Retention)) {
 	case conflict, lapsed:
 		return r.lostClaim(in, nil)
+	case unknown:
+		// Another owner may be at it by now, or have ended it otherwise.
+		if r.gate.member.lost(r.owner) {
+			return r.lostClaim(in, nil)
+		}
 	}
 	return nil
 }

@@ -63,6 +63,16 @@ func (m *membership) lapsed(owner string) <-chan struct{} {
 	return nil
 }
 
+// lost reports whether what the owner claimed is lost, as far as the store has told.
+func (m *membership) lost(owner string) bool {
+	select {
+	case <-m.lapsed(owner): // never, where it is nil
+		return true
+	default:
+		return false
+	}
+}
+
 // renew joins anew where the membership lapsed.
 func (m *membership) renew(ctx context.Context) error {
 	if !m.over() {

@@ -100,8 +100,8 @@ func TestLostCommit(t *testing.T) {
 	for range 3 {
 		for _, lost := range []pgtest.Direction{pgtest.Requests, pgtest.Answers} {
 			r = next(r)
-			b := puts(r)
-			once(p, lost, pgtest.Lose)
+			b := marked(puts(r), 1)
+			atCommit(p, lost, pgtest.Lose)
 			err := s.Commit(t.Context(), b)
 			wantReason(t, err, pgstore.Unreachable)
 			want := r.Revision - 1
@@ -118,19 +118,6 @@ func TestLostCommit(t *testing.T) {
 			}
 		}
 	}
-}
-
-// once makes the next that is carried in that direction meet its fate.
-func once(p *pgtest.Proxy, d pgtest.Direction, fate pgtest.Fate) (met <-chan struct{}) {
-	happened := make(chan struct{})
-	p.Watch(func(direction pgtest.Direction, _ []byte) pgtest.Fate {
-		if direction != d || closed(happened) {
-			return pgtest.Pass
-		}
-		close(happened)
-		return fate
-	})
-	return happened
 }
 
 // stallAfter cuts the network before what is requested after a request that has the text in it.
@@ -174,7 +161,7 @@ func TestStalledCommit(t *testing.T) {
 			_, is := errors.AsType[*checkpoint.ConflictError](s.Commit(context.Background(), puts(record(1))))
 			return is
 		}
-		t.Cleanup(p.Heal)
+		t.Cleanup(p.End)
 		stalled := stallAfter(p, "FOR UPDATE")
 		done := make(chan bool, 1)
 		go func() { done <- conflict() }()

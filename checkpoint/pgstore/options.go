@@ -17,8 +17,8 @@ type Options struct {
 	// for each core of this machine, at least 8 and at most 16. More of them are slower, not
 	// faster; fewer than 6 are refused. Lists leave five of them to all else.
 	Connections int
-	// Timeout bounds every request to the server, commits included; 0 means 10 seconds, or a third
-	// of Lapse where that is less. It must be shorter than Lapse.
+	// Timeout bounds every request, commits included, and the wait behind other callers' counts;
+	// 0 means 10 seconds, or a third of Lapse where that is less. It must be shorter than Lapse.
 	Timeout time.Duration
 	// Lapse is how long the claims of a process hold after its last sign of life; 0 means 30
 	// seconds. It gives a sign five times as often. All processes of one store have the same.

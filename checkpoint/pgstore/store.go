@@ -58,7 +58,8 @@ type Store struct {
 }
 
 // Close finishes the commits under way, makes lazy ones durable, ends the memberships, and closes
-// all connections. Closing twice is fine.
+// all connections. After a connection was lost in the middle of a request it may take a quarter of
+// a minute, in which the driver breaks that off. Closing twice is fine.
 func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shutdown() error {

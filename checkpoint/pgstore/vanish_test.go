@@ -1,7 +1,6 @@
 package pgstore_test
 
 import (
-	"bytes"
 	"errors"
 	"testing"
 	"time"
@@ -24,17 +23,22 @@ func TestVanishedMachine(t *testing.T) {
 		"before its answer":    func(p *pgtest.Proxy) { atCommit(p, pgtest.Answers, pgtest.Before) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := server.Proxy(t)
-			t.Cleanup(p.Heal)
 			o := &pgstore.Options{Schema: migrated(t, server.URL()), Logger: quiet, Quiet: true, Timeout: 4 * time.Second, Lapse: time.Hour}
-			s, other := open(t, with(t, p.URL(), "default_query_exec_mode", "exec"), o), open(t, server.URL(), o)
+			address := p.URL()
+			if name == "between its requests" {
+				address = with(t, address, "default_query_exec_mode", "exec") // statements can be read
+			}
+			s, other := open(t, address, o), open(t, server.URL(), o)
+			t.Cleanup(p.End)
 			large := puts(record(1))
 			commit(t, s, large)
-			if name != "between its requests" {
+			if name != "between its requests" { // else it is a conflict
 				large = puts(record(2))
 			}
-			large.Puts[0].Record.Data = bytes.Repeat([]byte("data"), 4000)
+			if marked(large, 1); name == "within a request" {
+				marked(large, 1000)
+			}
 			vanish(p)
 			done := make(chan error, 1)
 			go func() { done <- s.Commit(t.Context(), large) }()
@@ -46,7 +50,6 @@ func TestVanishedMachine(t *testing.T) {
 			}
 			t.Logf("others went on after %v", time.Since(began))
 			wantReason(t, <-done, pgstore.Slow)
-			p.Heal() // for new connections
 		})
 	}
 }
@@ -59,12 +62,11 @@ func TestStoppedWithinRequest(t *testing.T) {
 		t.Skip("the server bounds no transaction")
 	}
 	p := server.Proxy(t)
-	t.Cleanup(p.Heal)
 	o := &pgstore.Options{Schema: migrated(t, server.URL()), Logger: quiet, Quiet: true, Timeout: cutTimeout, Lapse: time.Hour}
-	s, other := open(t, with(t, p.URL(), "default_query_exec_mode", "exec"), o), open(t, server.URL(), o)
+	s, other := open(t, p.URL(), o), open(t, server.URL(), o)
+	t.Cleanup(p.End)
 	commit(t, s, puts(record(1)))
-	large := puts(record(2))
-	large.Puts[0].Record.Data = bytes.Repeat([]byte("data"), 4000)
+	large := marked(puts(record(2)), 1000)
 	stopped := atCommit(p, pgtest.Requests, pgtest.Within)
 	if err := s.Commit(t.Context(), large); !closed(stopped) || err == nil {
 		t.Fatalf("it was not stopped: %v", err)
@@ -75,7 +77,6 @@ func TestStoppedWithinRequest(t *testing.T) {
 		_, conflict := errors.AsType[*checkpoint.ConflictError](err) // one before that seemed to fail
 		return err == nil || conflict
 	})
-	p.Heal() // for new connections
 	if _, err := other.Load(t.Context(), idOf(2)); !errors.Is(err, checkpoint.ErrNotFound) {
 		t.Errorf("half a request was executed: %v", err)
 	}
