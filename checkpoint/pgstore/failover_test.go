@@ -31,6 +31,16 @@ func TestFailover(t *testing.T) {
 		_, err := pgstore.Open(t.Context(), second.URL(), &pgstore.Options{Schema: schema, ReadOnly: readOnly})
 		wantReason(t, err, pgstore.Standby)
 	}
+	// Of several servers the primary is taken, by everything that opens a connection.
+	standbyFirst := fmt.Sprintf("user=parley dbname=postgres host=%s,%s", second.Dir(), first.Dir())
+	if err := pgstore.Migrate(t.Context(), standbyFirst, &pgstore.Options{Schema: pgtest.Schema()}); err != nil {
+		t.Error(err)
+	}
+	one := open(t, standbyFirst, &pgstore.Options{Schema: schema})
+	other := open(t, first.URL(), &pgstore.Options{Schema: schema})
+	listening(t, one, other)
+	shut(t, one)
+	shut(t, other)
 	execute(t, first.URL(), "ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'", "SELECT pg_reload_conf()")
 	both := fmt.Sprintf("user=parley dbname=postgres host=%s,%s", first.Dir(), second.Dir())
 	s := open(t, both, &pgstore.Options{Schema: schema, Logger: quiet, Timeout: 2 * time.Second})

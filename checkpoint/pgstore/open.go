@@ -69,9 +69,7 @@ func newStore(pool *pgxpool.Pool, o *Options) *Store {
 func (o *Options) configure(config *pgxpool.Config) {
 	config.MaxConns = int32(o.Connections)
 	config.ConnConfig.OnNotice = noteWarning
-	if config.ConnConfig.ValidateConnect == nil {
-		config.ConnConfig.ValidateConnect = primary
-	}
+	toPrimary(&config.ConnConfig.Config)
 	if o.Pooler {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 		return // a pooler passes on no settings of a session
@@ -98,6 +96,13 @@ func (o *Options) configure(config *pgxpool.Config) {
 func (o *Options) timeouts() (statement, idle string) {
 	ms := o.Timeout.Milliseconds()
 	return strconv.FormatInt(ms, 10), strconv.FormatInt(max(ms/3, 1), 10)
+}
+
+// toPrimary looks for the primary among the servers of a URL that does not say which one it wants.
+func toPrimary(config *pgconn.Config) {
+	if config.ValidateConnect == nil {
+		config.ValidateConnect = primary
+	}
 }
 
 // primary refuses connections to a standby, which sees what was committed only later. It is asked

@@ -38,15 +38,16 @@ func TestRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		url, schema string
 		want        pgstore.Reason
+		help        string
 	}{
-		"not durable":  {with(t, address, "synchronous_commit", "off"), schema, pgstore.Unsafe},
-		"read only":    {with(t, address, "default_transaction_read_only", "on"), schema, pgstore.Standby},
-		"no schema":    {address, pgtest.Schema(), pgstore.Unmigrated},
-		"half a way":   {address, half, pgstore.Unmigrated},
-		"no database":  {with(t, address, "database", "nobody_made_it"), schema, pgstore.Unmigrated},
-		"newer":        {address, newer, pgstore.Newer},
-		"no such user": {with(t, address, "user", "nobody_there"), schema, pgstore.Denied},
-		"no server":    {"postgres://127.0.0.1:1/x", schema, pgstore.Unreachable},
+		"not durable":  {with(t, address, "synchronous_commit", "off"), schema, pgstore.Unsafe, "synchronous_commit off"},
+		"read only":    {with(t, address, "default_transaction_read_only", "on"), schema, pgstore.Standby, "name the primary"},
+		"no schema":    {address, pgtest.Schema(), pgstore.Unmigrated, "Migrate makes the tables"},
+		"half a way":   {address, half, pgstore.Unmigrated, "Migrate makes the tables"},
+		"no database":  {with(t, address, "database", "nobody_made_it"), schema, pgstore.Unmigrated, "does not exist"},
+		"newer":        {address, newer, pgstore.Newer, "newer parley"},
+		"no such user": {with(t, address, "user", "nobody_there"), schema, pgstore.Denied, "nobody_there"},
+		"no server":    {"postgres://127.0.0.1:1/x", schema, pgstore.Unreachable, "127.0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := pgstore.Open(t.Context(), tc.url, &pgstore.Options{Schema: tc.schema, Connections: 6})
@@ -54,6 +55,7 @@ func TestRefused(t *testing.T) {
 				shut(t, s)
 			}
 			wantReason(t, err, tc.want)
+			wantHelp(t, err, tc.help)
 		})
 	}
 	if err := pgstore.Migrate(t.Context(), address, &pgstore.Options{Schema: newer}); err == nil {
@@ -116,6 +118,9 @@ func TestRoles(t *testing.T) {
 	if _, _, err := r.Join(t.Context(), checkpoint.Ledger{ID: [16]byte{1}}); !isReadOnly(err) {
 		t.Errorf("join a store that has no ledger: %v", err)
 	}
+	if err := pgstore.Migrate(t.Context(), with(t, address, "user", writer), &pgstore.Options{Schema: schema}); err != nil {
+		t.Errorf("nothing is to be migrated: %v", err)
+	}
 	w := open(t, with(t, address, "user", writer), &pgstore.Options{Schema: schema})
 	_, m, err := w.Join(t.Context(), checkpoint.Ledger{ID: [16]byte{1}})
 	if err != nil {
@@ -142,6 +147,9 @@ func TestRoles(t *testing.T) {
 	}
 	// A role that may not write, in a store that was not told so.
 	_, err = pgstore.Open(t.Context(), with(t, address, "user", reader), &pgstore.Options{Schema: schema})
+	wantReason(t, err, pgstore.Denied)
+	wantHelp(t, err, "grant it")
+	err = pgstore.Migrate(t.Context(), with(t, address, "user", writer), &pgstore.Options{Schema: pgtest.Schema()})
 	wantReason(t, err, pgstore.Denied)
 }
 

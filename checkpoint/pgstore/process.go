@@ -56,8 +56,10 @@ func (s *Store) startProcess(ctx context.Context) error {
 // retry is how soon a sign of life is given again that did not get through.
 const retry = 100 * time.Millisecond
 
-// live gives the signs of life until the store is closed.
+// live gives the signs of life until the store is closed. It logs when they get through no more,
+// each reason once, and when they do again.
 func (s *Store) live() {
+	told := make(map[Reason]bool)
 	for pause := s.opts.Lapse / 5; ; {
 		select {
 		case <-time.After(pause):
@@ -65,9 +67,19 @@ func (s *Store) live() {
 			return
 		}
 		pause = s.opts.Lapse / 5
-		if err := s.beat(); err != nil && s.ctx.Err() == nil {
-			s.log.Warn("no sign of life given", "error", explain(s.ctx, err))
+		err := s.beat()
+		switch {
+		case s.ctx.Err() != nil:
+			return
+		case err != nil:
 			pause = min(pause, retry)
+			if reason := reasonOf(err); !told[reason] {
+				s.log.Warn("no sign of life given: it is tried again until one gets through", "error", explain(s.ctx, err))
+				told[reason] = true
+			}
+		case len(told) > 0:
+			s.log.Info("signs of life are given again")
+			clear(told)
 		}
 	}
 }
@@ -104,7 +116,7 @@ func (s *Store) beat() error {
 
 // lapse ends the memberships of a process.
 func (s *Store) lapse(p *process) {
-	s.log.Warn("this process is not counted alive any more: its claims are given up")
+	s.log.Warn("this process is not counted alive any more: its claims are given up", "process", p.id, "lapse", s.opts.Lapse)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.process = nil

@@ -31,6 +31,7 @@ func (s *Store) listen(url string) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
+	toPrimary(&config.Config)
 	config.RuntimeParams["application_name"] = "parley listens"
 	s.running.Go(func() { s.listenOn(config) })
 	return nil
