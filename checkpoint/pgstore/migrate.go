@@ -22,7 +22,7 @@ const version = 1
 // where they are of this version. Where there is something to do it wants a role that may create
 // schemas and tables, or tables in a schema that is there, and owns those that are; [Open] never
 // calls it, and needs no such role. All processes may call it at once: one of them does the work,
-// in one transaction. Of the options it looks at Schema alone.
+// in one transaction, also through a pooler. Of the options it looks at Schema alone.
 func Migrate(ctx context.Context, url string, opts *Options) error {
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -33,6 +33,7 @@ func Migrate(ctx context.Context, url string, opts *Options) error {
 		return fmt.Errorf("migrate schema %q: %w", o.Schema, err)
 	}
 	toPrimary(&config.Config)
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec // a pooler in transaction mode keeps no prepared statement
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return fmt.Errorf("migrate schema %q: %w", o.Schema, explain(ctx, err))

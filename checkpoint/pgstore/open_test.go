@@ -100,6 +100,23 @@ func TestMigrateTogether(t *testing.T) {
 	}
 }
 
+// A pooler in transaction mode gives each transaction another connection of the server.
+func TestMigrateThroughPooler(t *testing.T) {
+	pooler := pgtest.Private(t).Pooler(t)
+	var together sync.WaitGroup
+	o := &pgstore.Options{Schema: pgtest.Schema()}
+	for range 8 {
+		together.Go(func() {
+			for range 3 {
+				if err := pgstore.Migrate(t.Context(), pooler, o); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	together.Wait()
+}
+
 // R32: a role that may only read has a gate's ledger, sees what is stored, and writes nothing; a
 // role without the right to make tables does everything else.
 func TestRoles(t *testing.T) {
