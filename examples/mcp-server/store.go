@@ -28,7 +28,8 @@ func openStore(ctx context.Context, o options) (store, error) {
 	return pgstore.Open(ctx, o.postgres, &pgstore.Options{Lapse: o.lapse})
 }
 
-// migrate makes the tables of the database, as their owner: no process that serves needs that right.
+// migrate makes the tables of the database, as their owner: no process that serves needs that
+// right.
 func migrate(ctx context.Context, o options) error {
 	if o.postgres == "" {
 		return errors.New("-migrate: PARLEY_POSTGRES names no database")
