@@ -155,14 +155,15 @@ func (s *simulation) send(a *actor, o order) {
 	synctest.Wait()
 }
 
-// giveUp ends the contexts of the requests that wait inside a gate.
+// giveUp ends the contexts of the requests that wait inside a gate, one after the other: of two that
+// end at once the runtime would choose which is the first.
 func (s *simulation) giveUp() {
 	for _, a := range slices.Clone(s.actors) {
 		if a.parked == "" {
 			a.cancel()
+			synctest.Wait()
 		}
 	}
-	synctest.Wait()
 }
 
 // kill ends an actor as the death of its process does: where it stands, nothing more happens.
