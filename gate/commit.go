@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -49,7 +50,10 @@ func (g *Gate) commitTwice(ctx context.Context, from origin, prev, next *checkpo
 func (g *Gate) writeTwice(ctx context.Context, c *change) (verdict, error) {
 	v, err := g.write(ctx, c, conflict)
 	if v == unknown {
-		v, err = g.write(ctx, c, unknown)
+		first := err // which says why; the second can only be a conflict with it
+		if v, err = g.write(ctx, c, unknown); v != applied && err != nil {
+			err = fmt.Errorf("%w; once more: %w", first, err)
+		}
 	}
 	return v, err
 }

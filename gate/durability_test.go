@@ -183,3 +183,24 @@ func TestStoreDown(t *testing.T) {
 	store.failLoads(nil)
 	mustFinish(t, g, with(c, p, allow), `"deployed api"`)
 }
+
+// R25: a question whose commit has an unknown outcome is written once more. What is told to the host
+// is why the first try failed, and not that the second one met it.
+func TestCauseOfAnUnknownOutcome(t *testing.T) {
+	var effects counter
+	store := &faulty{Store: newMem()}
+	g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})
+	var tries int
+	store.set(func(*checkpoint.Batch) (before, after error) {
+		if tries++; tries == 1 {
+			return nil, errInjected
+		}
+		return nil, nil
+	})
+	store.failLoads(errors.New("not read"))
+	var conflict *checkpoint.ConflictError
+	e := mustFail(t, g, call("deploy", `{"service":"api"}`), gate.ErrUnavailable)
+	if !errors.Is(e, errInjected) || !errors.As(e, &conflict) || tries != 2 {
+		t.Errorf("after %d tries: %v", tries, errors.Unwrap(e))
+	}
+}

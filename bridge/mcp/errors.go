@@ -111,6 +111,7 @@ func (c *call) fail(ctx context.Context, err error) (*mcp.CallToolResult, error)
 		c.opts.Logger.WarnContext(ctx, "mcp call failed", "tool", c.tool.name, "err", err)
 		return nil, protocolErrorOf(CodeUnavailable, &gate.Error{Code: gate.ErrUnavailable, Message: "the call was broken off"})
 	}
+	c.logCause(ctx, e)
 	if e.Code == gate.ErrConfirmationRequired {
 		return c.cannotAsk(ctx, e)
 	}
@@ -118,4 +119,14 @@ func (c *call) fail(ctx context.Context, err error) (*mcp.CallToolResult, error)
 		return nil, protocolErrorOf(n, e)
 	}
 	return ended(e), nil
+}
+
+// logCause tells the host what no client may know: why a store does not serve, what a handler
+// failed with. What does not fit is the client's own, and can hold what a person wrote.
+func (c *call) logCause(ctx context.Context, e *gate.Error) {
+	cause := errors.Unwrap(e)
+	if cause == nil || e.Code == gate.ErrInvalidArguments || e.Code == gate.ErrInvalidAnswer {
+		return
+	}
+	c.opts.Logger.WarnContext(ctx, "mcp call ended", "tool", c.tool.name, "code", e.Code, "interaction", e.Interaction, "cause", cause)
 }

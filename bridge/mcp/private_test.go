@@ -28,6 +28,17 @@ func (l *logbook) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
+func (l *logbook) with(t *testing.T, texts ...string) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, text := range texts {
+		if !strings.Contains(l.text.String(), text) {
+			t.Errorf("the log has no %q:\n%s", text, &l.text)
+		}
+	}
+}
+
 func (l *logbook) without(t *testing.T, private ...string) {
 	t.Helper()
 	l.mu.Lock()

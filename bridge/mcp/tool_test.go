@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -154,6 +155,20 @@ func TestFailure(t *testing.T) {
 			}
 		}
 	}
+}
+
+// R36: the host's log says what a handler failed with, and nothing of arguments that do not fit.
+func TestCausesAreLogged(t *testing.T) {
+	var book logbook
+	log := slog.New(slog.NewTextHandler(&book, nil))
+	failing := raw("tool", func(context.Context) (any, error) { return nil, errors.New("no disk at /srv") }, nil)
+	typed := deploy(&counter{}, nil)
+	s := newSite(t, openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{failing, typed}}), &mcpbridge.Options{Logger: log}, failing, typed)
+	session := connect(t, s, protocols[0], nil)
+	wantEnding(t, call(t, session, "tool", `{}`), gate.ErrFailed)
+	wantEnding(t, call(t, session, "deploy", `{"service":["a secret"]}`), gate.ErrInvalidArguments)
+	book.with(t, `level=WARN msg="mcp call ended" tool=tool code=failed`, `cause="no disk at /srv"`)
+	book.without(t, "a secret")
 }
 
 // A result that breaks the schema which the tool published is no success to a client.

@@ -41,7 +41,30 @@ type ServerError struct {
 	Err    error
 }
 
-func (e *ServerError) Error() string { return fmt.Sprintf("PostgreSQL: %s: %v", e.Reason, e.Err) }
+func (e *ServerError) Error() string {
+	text := fmt.Sprintf("PostgreSQL: %s: %v", e.Reason, e.Err)
+	if help := e.help(); help != "" {
+		text += "; " + help
+	}
+	return text
+}
+
+// help is what whoever runs the server can do, where its own words do not say so.
+func (e *ServerError) help() string {
+	switch code := state(e.Err); {
+	case code == protocolViolation && strings.Contains(e.Err.Error(), "startup parameter"):
+		return "for a pooler in transaction mode set Options.Pooler"
+	case code == denied:
+		return "grant it to the role that the URL names (docs/scaling.md)"
+	case code == tooManyConnections:
+		return "raise max_connections, or lower Options.Connections of the processes"
+	case e.Reason == Unmigrated && code != noDatabase:
+		return "Migrate makes the tables, as their owner"
+	case e.Reason == Standby:
+		return "name the primary in the URL, or all servers"
+	}
+	return ""
+}
 
 // Unwrap returns what was found.
 func (e *ServerError) Unwrap() error { return e.Err }
@@ -62,6 +85,8 @@ const (
 	idleInTx        = "25P03"
 	longTx          = "25P04"
 	noDatabase      = "3D000"
+
+	tooManyConnections = "53300"
 
 	// What pgbouncer says to settings of a session, and PostgreSQL never.
 	protocolViolation = "08P01"
@@ -86,9 +111,6 @@ func explain(ctx context.Context, err error) error {
 		return ctx.Err()
 	case errors.Is(err, pgx.ErrNoRows):
 		return checkpoint.ErrNotFound
-	}
-	if state(err) == protocolViolation && strings.Contains(err.Error(), "startup parameter") {
-		err = fmt.Errorf("%w; for a pooler in transaction mode set Options.Pooler", err)
 	}
 	return &ServerError{reasonOf(err), err}
 }

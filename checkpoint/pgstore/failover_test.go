@@ -33,11 +33,15 @@ func TestFailover(t *testing.T) {
 			wantReason(t, err, pgstore.Standby)
 		}
 	}
+	// Of several servers the primary is taken, by everything that opens a connection.
+	standbyFirst := fmt.Sprintf("user=parley dbname=postgres host=%s,%s", second.Dir(), first.Dir())
+	if err := pgstore.Migrate(t.Context(), standbyFirst, &pgstore.Options{Schema: pgtest.Schema()}); err != nil {
+		t.Error(err)
+	}
 	execute(t, first.URL(), "ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'", "SELECT pg_reload_conf()")
 	both := fmt.Sprintf("user=parley dbname=postgres host=%s,%s", first.Dir(), second.Dir())
 	s := open(t, both, &pgstore.Options{Schema: schema, Logger: quiet, Timeout: 2 * time.Second})
 	m := join(t, s)
-	standbyFirst := fmt.Sprintf("user=parley dbname=postgres host=%s,%s", second.Dir(), first.Dir())
 	listening(t, open(t, standbyFirst, &pgstore.Options{Schema: schema, Logger: quiet}), s)
 
 	var acknowledged sync.Map

@@ -19,9 +19,10 @@ var migrations embed.FS
 const version = 1
 
 // Migrate makes the tables of a store, or takes those of an older version over, and does nothing
-// where they are of this version. It wants a role that may create schemas and tables, or tables in
-// a schema that is there; [Open] never calls it, and needs no such role. All processes may call it
-// at once: one of them does the work, in one transaction. Of the options it looks at Schema alone.
+// where they are of this version. Where there is something to do it wants a role that may create
+// schemas and tables, or tables in a schema that is there, and owns those that are; [Open] never
+// calls it, and needs no such role. All processes may call it at once: one of them does the work,
+// in one transaction, also through a pooler. Of the options it looks at Schema alone.
 func Migrate(ctx context.Context, url string, opts *Options) error {
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -31,6 +32,7 @@ func Migrate(ctx context.Context, url string, opts *Options) error {
 	if err != nil {
 		return fmt.Errorf("migrate schema %q: %w", o.Schema, err) // pgx leaves a password out of it
 	}
+	onlyPrimary(config)
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec // a pooler in transaction mode would keep statements that were prepared
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
@@ -60,6 +62,10 @@ func beaten(err error) bool {
 
 func migrate(ctx context.Context, conn *pgx.Conn, schema string) error {
 	q := inSchema(schema)
+	var have int // a role that may not read it may not make tables either
+	if err := conn.QueryRow(ctx, q.Replace("SELECT version FROM parley.format")).Scan(&have); err == nil && have == version {
+		return nil
+	}
 	var there bool
 	err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM information_schema.schemata WHERE schema_name = $1)", schema).Scan(&there)
 	if err != nil {

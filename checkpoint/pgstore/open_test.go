@@ -41,15 +41,16 @@ func TestRefused(t *testing.T) {
 	for name, tc := range map[string]struct {
 		url, schema string
 		want        pgstore.Reason
+		help        string
 	}{
-		"not durable":  {with(t, address, "synchronous_commit", "off"), schema, pgstore.Unsafe},
-		"read only":    {with(t, address, "default_transaction_read_only", "on"), schema, pgstore.Standby},
-		"no schema":    {address, pgtest.Schema(), pgstore.Unmigrated},
-		"half a way":   {address, half, pgstore.Unmigrated},
-		"no database":  {with(t, address, "database", "nobody_made_it"), schema, pgstore.Unmigrated},
-		"newer":        {address, newer, pgstore.Newer},
-		"no such user": {with(t, address, "user", "nobody_there"), schema, pgstore.Denied},
-		"no server":    {"postgres://127.0.0.1:1/x", schema, pgstore.Unreachable},
+		"not durable":  {with(t, address, "synchronous_commit", "off"), schema, pgstore.Unsafe, "synchronous_commit off"},
+		"read only":    {with(t, address, "default_transaction_read_only", "on"), schema, pgstore.Standby, "name the primary"},
+		"no schema":    {address, pgtest.Schema(), pgstore.Unmigrated, "Migrate makes the tables"},
+		"half a way":   {address, half, pgstore.Unmigrated, "Migrate makes the tables"},
+		"no database":  {with(t, address, "database", "nobody_made_it"), schema, pgstore.Unmigrated, "does not exist"},
+		"newer":        {address, newer, pgstore.Newer, "newer parley"},
+		"no such user": {with(t, address, "user", "nobody_there"), schema, pgstore.Denied, "nobody_there"},
+		"no server":    {"postgres://127.0.0.1:1/x", schema, pgstore.Unreachable, "127.0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := pgstore.Open(t.Context(), tc.url, &pgstore.Options{Schema: tc.schema, Connections: 6})
@@ -57,6 +58,7 @@ func TestRefused(t *testing.T) {
 				shut(t, s)
 			}
 			wantReason(t, err, tc.want)
+			wantHelp(t, err, tc.help)
 		})
 	}
 	if err := pgstore.Migrate(t.Context(), address, &pgstore.Options{Schema: newer}); err == nil {
@@ -119,6 +121,23 @@ func TestSchemaNames(t *testing.T) {
 	}
 }
 
+// A pooler in transaction mode gives each transaction another connection of the server.
+func TestMigrateThroughPooler(t *testing.T) {
+	pooler := pgtest.Private(t).Pooler(t)
+	var together sync.WaitGroup
+	o := &pgstore.Options{Schema: pgtest.Schema()}
+	for range 8 {
+		together.Go(func() {
+			for range 3 {
+				if err := pgstore.Migrate(t.Context(), pooler, o); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	together.Wait()
+}
+
 // R32: a role that may only read has a gate's ledger, sees what is stored, and writes nothing; a
 // role without the right to make tables does everything else.
 func TestRoles(t *testing.T) {
@@ -136,6 +155,9 @@ func TestRoles(t *testing.T) {
 	r := open(t, with(t, address, "user", reader), &pgstore.Options{Schema: schema, ReadOnly: true})
 	if _, _, err := r.Join(t.Context(), checkpoint.Ledger{ID: [16]byte{1}}); !isReadOnly(err) {
 		t.Errorf("join a store that has no ledger: %v", err)
+	}
+	if err := pgstore.Migrate(t.Context(), with(t, address, "user", writer), &pgstore.Options{Schema: schema}); err != nil {
+		t.Errorf("nothing is to be migrated: %v", err)
 	}
 	w := open(t, with(t, address, "user", writer), &pgstore.Options{Schema: schema})
 	_, m, err := w.Join(t.Context(), checkpoint.Ledger{ID: [16]byte{1}})
@@ -163,6 +185,9 @@ func TestRoles(t *testing.T) {
 	}
 	// A role that may not write, in a store that was not told so.
 	_, err = pgstore.Open(t.Context(), with(t, address, "user", reader), &pgstore.Options{Schema: schema})
+	wantReason(t, err, pgstore.Denied)
+	wantHelp(t, err, "grant it")
+	err = pgstore.Migrate(t.Context(), with(t, address, "user", writer), &pgstore.Options{Schema: pgtest.Schema()})
 	wantReason(t, err, pgstore.Denied)
 }
 

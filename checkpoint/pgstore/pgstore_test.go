@@ -181,3 +181,11 @@ func wantReason(t *testing.T, err error, want pgstore.Reason) {
 		t.Fatalf("got %v, want %q", err, want)
 	}
 }
+
+// wantHelp wants an error to say what whoever runs the server has to know.
+func wantHelp(t *testing.T, err error, help string) {
+	t.Helper()
+	if !strings.Contains(err.Error(), help) {
+		t.Errorf("%q does not say %q", err, help)
+	}
+}

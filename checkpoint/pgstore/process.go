@@ -58,28 +58,30 @@ func (s *Store) startProcess(ctx context.Context) error {
 // retry is how soon a sign of life is given again that did not get through.
 const retry = 100 * time.Millisecond
 
-// live gives the signs of life until the store is closed. It logs once when they do not get
-// through, and once when they do again.
+// live gives the signs of life until the store is closed. It logs when they get through no more,
+// each reason once, and when they do again.
 func (s *Store) live() {
-	pause, lost := s.opts.Lapse/5, false
-	for {
+	told := make(map[Reason]bool)
+	for pause := s.opts.Lapse / 5; ; {
 		select {
 		case <-time.After(pause):
 		case <-s.ctx.Done():
 			return
 		}
+		pause = s.opts.Lapse / 5
 		err := s.beat()
 		switch {
 		case s.ctx.Err() != nil:
 			return
-		case err == nil && lost:
-			s.log.Info("signs of life get through again")
-		case err != nil && !lost:
-			s.log.Warn("no sign of life got through", "error", explain(s.ctx, err))
-		}
-		pause, lost = s.opts.Lapse/5, err != nil
-		if lost {
+		case err != nil:
 			pause = min(pause, retry)
+			if reason := reasonOf(err); !told[reason] {
+				s.log.Warn("no sign of life given: it is tried again until one gets through", "error", explain(s.ctx, err))
+				told[reason] = true
+			}
+		case len(told) > 0:
+			s.log.Info("signs of life are given again")
+			clear(told)
 		}
 	}
 }
@@ -119,7 +121,7 @@ func (s *Store) beat() error {
 
 // lapse ends the memberships of a process.
 func (s *Store) lapse(p *process) {
-	s.log.Warn("this process is not counted alive any more: its claims are given up")
+	s.log.Warn("this process is not counted alive any more: its claims are given up", "process", p.id, "lapse", s.opts.Lapse)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.process = nil

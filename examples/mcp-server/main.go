@@ -9,11 +9,14 @@
 //
 // it serves streamable HTTP for the users of a file, each line of which is a bearer token and a
 // name. The questions are kept in mcp-server.db; the key of the tokens is beside the user's
-// settings. With the URL of a database any number of processes serve the same questions:
+// settings, and made where there is none. With the URL of a database any number of processes on any
+// number of machines serve the same questions, all of them with copies of one key file:
 //
 //	export PARLEY_POSTGRES=postgres://…
-//	go run ./examples/mcp-server -migrate -http localhost:8080
-//	go run ./examples/mcp-server -http localhost:8081
+//	go run ./examples/mcp-server -migrate
+//	go run ./examples/mcp-server -http localhost:8080 -tokens tokens.txt -key parley.key
+//
+// The first of these makes the tables and ends. docs/scaling.md has all of the steps.
 //
 // The tools are in tools.go and onboard.go, who may call in users.go, where questions are kept in
 // store.go.
@@ -47,11 +50,11 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.db, "db", "mcp-server.db", "the file in which questions are kept, without a database")
-	flag.BoolVar(&o.migrate, "migrate", false, "make the tables of the database first")
+	flag.BoolVar(&o.migrate, "migrate", false, "make the tables of the database, and end")
 	flag.DurationVar(&o.lapse, "lapse", 30*time.Second, "how long the claims of a process of the database hold that died")
-	flag.StringVar(&o.key, "key", "", "the file with the key of the tokens (default: in the user's configuration)")
+	flag.StringVar(&o.key, "key", "", "the file with the keys of the tokens (default: in the user's configuration)")
 	flag.StringVar(&o.address, "http", "", "the address to serve HTTP at, instead of standard input and output")
-	flag.StringVar(&o.tokens, "tokens", "tokens.txt", "the file with the bearer tokens of users, for -http")
+	flag.StringVar(&o.tokens, "tokens", "tokens.txt", "the file with the users, for -http: lines of a bearer token and a name")
 	flag.StringVar(&o.journal, "journal", "", "the file in which the tools write what they do")
 	flag.Parse()
 	o.postgres = os.Getenv("PARLEY_POSTGRES") // it can hold a password, and arguments are there for everybody to see
@@ -63,12 +66,16 @@ func main() {
 }
 
 func run(ctx context.Context, o options) (err error) {
-	if o.key == "" {
-		if o.key, err = gate.DefaultKeyFile("mcp-server"); err != nil {
+	if o.migrate {
+		return migrate(ctx, o)
+	}
+	var u users
+	if o.address != "" {
+		if u, err = readUsers(o.tokens); err != nil {
 			return err
 		}
 	}
-	keys, err := gate.KeyFile(o.key)
+	keys, err := readKeys(o)
 	if err != nil {
 		return err
 	}
@@ -102,19 +109,15 @@ func run(ctx context.Context, o options) (err error) {
 	if o.address == "" {
 		return server.Run(ctx, bridge.Transport(&mcp.StdioTransport{}))
 	}
-	return serve(ctx, o, bridge)
+	return serve(ctx, o.address, u, bridge)
 }
 
 // serve serves HTTP until ctx ends.
-func serve(ctx context.Context, o options, bridge *mcpbridge.Bridge) error {
-	u, err := readUsers(o.tokens)
-	if err != nil {
-		return err
-	}
+func serve(ctx context.Context, address string, u users, bridge *mcpbridge.Bridge) error {
 	handler := auth.RequireBearerToken(u.verify, nil)(bridge.HTTPHandler(nil))
 	s := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	defer context.AfterFunc(ctx, func() { s.Close() })()
-	listener, err := net.Listen("tcp", o.address)
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-go/parley/checkpoint/boltstore"
 	"github.com/parley-go/parley/checkpoint/pgstore"
+	"github.com/parley-go/parley/gate"
 	"github.com/parley-go/parley/internal/pgtest"
 )
 
@@ -77,6 +78,9 @@ func newExperiment(t *testing.T, processes int, env []string, args ...string) *e
 	}
 	x := &experiment{T: t, dir: t.TempDir()}
 	if err := os.WriteFile(x.file("users"), []byte("the-token-of-ann ann\nthe-token-of-bob bob\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gate.KeyFile(x.file("tokens.key")); err != nil { // one for all
 		t.Fatal(err)
 	}
 	args = append(args, "-http", "localhost:0", "-tokens", x.file("users"), "-journal", x.file("journal"))

@@ -24,7 +24,7 @@ type users map[[sha256.Size]byte]string
 func readUsers(file string) (users, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the users of -http (-tokens): %w", err)
 	}
 	u := users{}
 	for n, line := range strings.Split(string(text), "\n") {
@@ -37,7 +37,7 @@ func readUsers(file string) (users, error) {
 		}
 	}
 	if len(u) == 0 {
-		return nil, fmt.Errorf("%s: there are no users", file)
+		return nil, fmt.Errorf("%s: there are no users: want lines of a token and a name", file)
 	}
 	return u, nil
 }
