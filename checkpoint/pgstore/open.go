@@ -85,6 +85,10 @@ func (o *Options) configure(config *pgxpool.Config) {
 		// A machine that vanishes in the middle of a commit holds the others up until its
 		// connection is given up.
 		"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
+		// One plan for each statement, through the indexes: one that was made for a small table
+		// would go on to read all of it long after it has grown.
+		"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off",
+		"jit": "off",
 	} {
 		if _, set := config.ConnConfig.RuntimeParams[name]; !set {
 			config.ConnConfig.RuntimeParams[name] = value

@@ -68,8 +68,8 @@ func newStatements(schema string) statements {
 
 		// The floor comes with what is read, so that a deadline is never compared with an earlier
 		// time.
-		load: `SELECT ` + columns + `, (SELECT floor FROM parley.head) FROM parley.record r WHERE r.id = $1`,
-		find: `SELECT ` + columns + `, (SELECT floor FROM parley.head) FROM parley.record r WHERE r.start = $1`,
+		load: `SELECT ` + columns + `, (SELECT floor FROM parley.head WHERE one) FROM parley.record r WHERE r.id = $1`,
+		find: `SELECT ` + columns + `, (SELECT floor FROM parley.head WHERE one) FROM parley.record r WHERE r.start = $1`,
 		byID: `SELECT ` + columns + ` FROM parley.record r WHERE r.id = ANY($1::bytea[])`,
 		// One look into the index for each status; only the records of the page are fetched, one by
 		// one: a plan that does not know the limit would go through all of them otherwise.
@@ -89,7 +89,7 @@ func newStatements(schema string) statements {
 		audit: `SELECT seq, data FROM parley.audit WHERE seq > $1 ORDER BY seq LIMIT $2`,
 		usage: `SELECT active, bytes FROM parley.usage WHERE scope = $1`,
 
-		ledger: `SELECT l.id, l.meta, (SELECT floor FROM parley.head) FROM parley.ledger l`,
+		ledger: `SELECT l.id, l.meta, (SELECT floor FROM parley.head WHERE one) FROM parley.ledger l`,
 		join:   `INSERT INTO parley.ledger (id, meta) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
 		joinProcess: `INSERT INTO parley.process (id, until) VALUES ($1, clock_timestamp() + $2 * interval '1 microsecond')
 			RETURNING ` + clockNow,
@@ -107,7 +107,7 @@ func newStatements(schema string) statements {
 		alive: `SELECT EXISTS (SELECT 1 FROM parley.member m JOIN parley.process p ON p.id = m.process
 			WHERE m.owner = $1 AND p.until > clock_timestamp())`,
 
-		order:   `SELECT 1 FROM parley.head FOR UPDATE`,
+		order:   `SELECT 1 FROM parley.head WHERE one FOR UPDATE`,
 		known:   `SELECT id, revision, scope, epoch, start FROM parley.record WHERE id = ANY($1::bytea[])`,
 		holders: `SELECT id, start FROM parley.record WHERE start = ANY($1::bytea[])`,
 		owners: `SELECT m.owner FROM parley.member m JOIN parley.process p ON p.id = m.process
@@ -117,9 +117,9 @@ func newStatements(schema string) statements {
 		lazy: `SELECT set_config('synchronous_commit', 'off', true)`,
 		bound: `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $1, true),
 			set_config('idle_in_transaction_session_timeout', $2, true)`,
-		head: `UPDATE parley.head SET seq = seq + $1, floor = greatest(floor, $2)
+		head: `UPDATE parley.head SET seq = seq + $1, floor = greatest(floor, $2) WHERE one
 			RETURNING floor, ` + settings,
-		flush: `UPDATE parley.head SET seq = seq RETURNING ` + settings,
+		flush: `UPDATE parley.head SET seq = seq WHERE one RETURNING ` + settings,
 		live: all(`parley.member m JOIN parley.process p ON p.id = m.process
 			WHERE m.owner = ANY($1::bytea[]) AND p.until > clock_timestamp()`, "$2"),
 		remove: `WITH want AS (
@@ -169,7 +169,7 @@ func newStatements(schema string) statements {
 					- (CASE WHEN there THEN 512 + size ELSE 0 END) AS bytes FROM held
 			)` + tally + all("held", "$5"),
 		append: `INSERT INTO parley.audit (seq, data)
-			SELECT h.seq - $2 + a.n, a.data FROM parley.head h, unnest($1::bytea[]) WITH ORDINALITY AS a(data, n)`,
+			SELECT h.seq - $2 + a.n, a.data FROM parley.head h, unnest($1::bytea[]) WITH ORDINALITY AS a(data, n) WHERE h.one`,
 		// The numbers have no gaps, so that the oldest ones are a range.
 		trim: `DELETE FROM parley.audit WHERE seq >= (SELECT min(seq) FROM parley.audit)
 			AND seq <= least($1::bigint, (SELECT min(seq) FROM parley.audit) + ` + strconv.Itoa(checkpoint.MaxTrim-1) + `)`,
