@@ -92,14 +92,13 @@ func wantIndexes(t *testing.T, conn *pgx.Conn, s statements) {
 	t.Helper()
 	id, scope := make([]byte, 12), make([]byte, 32)
 	ids, numbers := [][]byte{id}, []int64{1}
-	record := []any{ids, numbers, []int16{2}, [][]byte{scope}, [][]byte{nil}, numbers, ids, numbers, numbers, ids}
 	arguments := map[string][]any{
 		"load": {id}, "find": {scope}, "byID": {ids}, "known": {ids}, "holders": {ids}, "usage": {scope}, "alive": {id}, "owners": {ids},
 		"list": {[]int16{1, 2, 16}, scope, id, scope, 101}, "due": {int64(2000), int64(0), id, 17}, "rows": {id, id, 10, 1000},
 		"audit": {int64(100), 10}, "joinProcess": {"p", int64(1)}, "joinMember": {id, "p1"}, "leave": {ids}, "beat": {"p1", int64(1)},
-		"end": {"p1"}, "live": {ids, 1}, "remove": {ids, numbers, 1}, "release": {ids}, "update": append(record, numbers, 1),
-		"insert": append(record[:10:10], 1), "row": {ids, ids, ids, numbers, 1}, "append": {ids, 1}, "trim": {int64(100)},
-		"head": {1, int64(1)}, "order": {}, "flush": {},
+		"end": {"p1"}, "live": {ids, 1}, "remove": {ids, numbers, 1}, "release": {ids},
+		"put": {ids, numbers, []int16{2}, [][]byte{scope}, [][]byte{nil}, numbers, ids, numbers, numbers, ids, numbers, 1},
+		"row": {ids, ids, ids, numbers, 1}, "trim": {int64(100)}, "head": {ids, int64(1)}, "order": {}, "flush": {},
 	}
 	// These touch tables of one row or none, or all processes once in a process's life.
 	without := map[string]bool{

@@ -11,12 +11,11 @@ import (
 // an expression that divides by zero where not all that they expect is so, which aborts the
 // transaction: nothing of a group is written then.
 type statements struct {
-	load, find, list, due, byID, rows, audit, usage                string
-	ledger, join, joinProcess, joinMember, leave, beat, bury       string
-	alive, known, holders, owners, joined                          string
-	order, head, flush, live, remove, release, update, insert, row string
-	append, trim, meta, notify, lazy, checks, format, time, end    string
-	bound                                                          string
+	load, find, list, due, byID, rows, audit, usage            string
+	ledger, join, joinProcess, joinMember, leave, beat, bury   string
+	alive, known, holders, owners, joined                      string
+	order, head, flush, live, remove, release, put, row        string
+	trim, meta, notify, lazy, checks, format, time, end, bound string
 }
 
 // clockNow is the server's time in microseconds since 1970.
@@ -117,8 +116,12 @@ func newStatements(schema string) statements {
 		lazy: `SELECT set_config('synchronous_commit', 'off', true)`,
 		bound: `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $1, true),
 			set_config('idle_in_transaction_session_timeout', $2, true)`,
-		head: `UPDATE parley.head SET seq = seq + $1, floor = greatest(floor, $2) WHERE one
-			RETURNING floor, ` + settings,
+		head: `WITH h AS (
+				UPDATE parley.head SET seq = seq + cardinality($1::bytea[]), floor = greatest(floor, $2) WHERE one RETURNING seq, floor
+			), appended AS (
+				INSERT INTO parley.audit (seq, data)
+				SELECT h.seq - cardinality($1::bytea[]) + a.n, a.data FROM h, unnest($1::bytea[]) WITH ORDINALITY AS a(data, n)
+			) SELECT floor, ` + settings + ` FROM h`,
 		flush: `UPDATE parley.head SET seq = seq WHERE one RETURNING ` + settings,
 		live: all(`parley.member m JOIN parley.process p ON p.id = m.process
 			WHERE m.owner = ANY($1::bytea[]) AND p.until > clock_timestamp()`, "$2"),
@@ -135,24 +138,24 @@ func newStatements(schema string) statements {
 			)` + tally + all("gone", "$3"),
 		// A start hash that one record gives up and another takes must be free in between.
 		release: `UPDATE parley.record SET start = NULL WHERE id = ANY($1::bytea[])`,
-		update: `WITH want AS (
+		put: `WITH want AS (
 				SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::smallint[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bytea[],
 					$8::bigint[], $9::bigint[], $10::bytea[], $11::bigint[])
 				AS w(id, revision, status, scope, start, due, owner, epoch, attempt, data, expected)
-			), put AS (
+			), written AS (
 				UPDATE parley.record r SET revision = w.revision, status = w.status, start = w.start, due = w.due, owner = w.owner,
 					epoch = w.epoch, attempt = w.attempt, data = w.data
 				FROM want w JOIN parley.record o ON o.id = w.id
-				WHERE r.id = w.id AND r.revision = w.revision - 1 AND r.epoch = w.expected AND r.scope = w.scope
+				WHERE w.revision > 1 AND r.id = w.id AND r.revision = w.revision - 1 AND r.epoch = w.expected AND r.scope = w.scope
 				RETURNING r.scope, ` + active("w.status") + ` - ` + active("o.status") + ` AS active,
 					octet_length(w.data) - octet_length(o.data) AS bytes
-			)` + tally + all("put", "$12"),
-		insert: `WITH put AS (
+			), created AS (
 				INSERT INTO parley.record AS r (id, revision, status, scope, start, due, owner, epoch, attempt, data)
-				SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::smallint[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bytea[],
-					$8::bigint[], $9::bigint[], $10::bytea[])
+				SELECT id, revision, status, scope, start, due, owner, epoch, attempt, data FROM want WHERE revision = 1 AND expected = 0
 				RETURNING r.scope, ` + active("r.status") + ` AS active, ` + size("r.data") + ` AS bytes
-			)` + tally + all("put", "$11"),
+			), put AS (
+				SELECT scope, active, bytes FROM written UNION ALL SELECT scope, active, bytes FROM created
+			)` + tally + all("put", "$12"),
 		row: `WITH want AS (
 				SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bigint[]) AS w(id, name, data, epoch)
 			), held AS (
@@ -168,8 +171,6 @@ func newStatements(schema string) statements {
 				SELECT scope, 0 AS active, (CASE WHEN data IS NULL THEN 0 ELSE ` + size("data") + ` END)
 					- (CASE WHEN there THEN 512 + size ELSE 0 END) AS bytes FROM held
 			)` + tally + all("held", "$5"),
-		append: `INSERT INTO parley.audit (seq, data)
-			SELECT h.seq - $2 + a.n, a.data FROM parley.head h, unnest($1::bytea[]) WITH ORDINALITY AS a(data, n) WHERE h.one`,
 		// The numbers have no gaps, so that the oldest ones are a range.
 		trim: `DELETE FROM parley.audit WHERE seq >= (SELECT min(seq) FROM parley.audit)
 			AND seq <= least($1::bigint, (SELECT min(seq) FROM parley.audit) + ` + strconv.Itoa(checkpoint.MaxTrim-1) + `)`,
@@ -187,7 +188,7 @@ func (s *statements) each() []*string {
 	return []*string{
 		&s.load, &s.find, &s.list, &s.due, &s.byID, &s.rows, &s.audit, &s.usage, &s.ledger, &s.join, &s.joinProcess, &s.joinMember,
 		&s.leave, &s.beat, &s.bury, &s.alive, &s.known, &s.holders, &s.owners, &s.joined, &s.order, &s.head, &s.flush, &s.live,
-		&s.remove, &s.release, &s.update, &s.insert, &s.row, &s.append, &s.trim,
+		&s.remove, &s.release, &s.put, &s.row, &s.trim,
 		&s.meta, &s.notify, &s.lazy, &s.bound, &s.checks, &s.format, &s.time, &s.end,
 	}
 }

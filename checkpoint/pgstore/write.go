@@ -29,7 +29,7 @@ func (s *Store) newWriting(batches []*checkpoint.Batch) *writing {
 // the commits of all processes in one order, so that no two of them ever wait for each other.
 // released are records whose start hash has to be free before the records are written.
 func (w *writing) queue(released [][]byte) {
-	entries := w.head()
+	w.head()
 	w.owners()
 	w.deletes()
 	if len(released) > 0 {
@@ -37,16 +37,14 @@ func (w *writing) queue(released [][]byte) {
 	}
 	w.puts()
 	w.rows()
-	if len(entries) > 0 {
-		w.sql.Queue(w.store.sql.append, entries, len(entries))
-	}
 	w.single()
 	w.notify()
 }
 
-// head gives the numbers of the audit entries, which it returns, and raises the floor.
-func (w *writing) head() (entries [][]byte) {
+// head raises the floor, and appends to the audit trail.
+func (w *writing) head() {
 	lazy := true
+	entries := [][]byte{} // nil is NULL
 	var floor int64
 	for _, b := range w.batches {
 		lazy = lazy && b.Lazy
@@ -56,7 +54,7 @@ func (w *writing) head() (entries [][]byte) {
 	if lazy {
 		w.sql.Queue(w.store.sql.lazy)
 	}
-	w.sql.Queue(w.store.sql.head, len(entries), floor).QueryRow(func(row pgx.Row) error {
+	w.sql.Queue(w.store.sql.head, entries, floor).QueryRow(func(row pgx.Row) error {
 		var settings string
 		err := row.Scan(&w.floor, &settings)
 		if !lazy { // else one of them is off for this transaction
@@ -64,7 +62,6 @@ func (w *writing) head() (entries [][]byte) {
 		}
 		return err
 	})
-	return entries
 }
 
 // nanoseconds is a batch's time as it is stored; 0: it has none that counts.
@@ -105,32 +102,16 @@ func (w *writing) deletes() {
 	}
 }
 
-// puts updates before it inserts: a start hash that an update gives up can be a new record's.
 func (w *writing) puts() {
-	var created, written recordColumns
+	var c recordColumns
 	for _, b := range w.batches {
 		for i := range b.Puts {
-			p := &b.Puts[i]
-			if p.Record.Revision == 1 {
-				created.add(p)
-			} else {
-				written.add(p)
-			}
+			c.add(&b.Puts[i])
 		}
 	}
-	if n := len(written.id); n > 0 {
-		w.sql.Queue(w.store.sql.update, append(written.arguments(), written.expected, n)...)
+	if n := len(c.id); n > 0 {
+		w.sql.Queue(w.store.sql.put, c.id, c.revision, c.status, c.scope, c.start, c.due, c.owner, c.epoch, c.attempt, c.data, c.expected, n)
 	}
-	n := len(created.id)
-	if n == 0 {
-		return
-	}
-	for _, expected := range created.expected {
-		if expected != 0 { // what is not there is at epoch 0
-			n = -1
-		}
-	}
-	w.sql.Queue(w.store.sql.insert, append(created.arguments(), n)...)
 }
 
 // recordColumns are records by column, as unnest takes them.
@@ -155,10 +136,6 @@ func (c *recordColumns) add(p *checkpoint.Put) {
 	c.owner, c.epoch = append(c.owner, []byte(r.Claim.Owner)), append(c.epoch, int64(r.Claim.Epoch))
 	c.attempt, c.data = append(c.attempt, int64(r.Claim.Attempt)), append(c.data, r.Data)
 	c.expected = append(c.expected, int64(p.Epoch))
-}
-
-func (c *recordColumns) arguments() []any {
-	return []any{c.id, c.revision, c.status, c.scope, c.start, c.due, c.owner, c.epoch, c.attempt, c.data}
 }
 
 func (w *writing) rows() {
