@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"runtime"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -56,6 +57,7 @@ func (s *Store) answerAll() {
 		case <-s.ctx.Done():
 			return
 		}
+		runtime.Gosched() // those who are about to ask go along
 		for more := true; more && len(group) < maxQuestions; {
 			select {
 			case q := <-s.questions:

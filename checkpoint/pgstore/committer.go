@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"fmt"
+	"runtime"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -30,6 +31,7 @@ func (s *Store) commitAll() {
 			}
 			g.add(r)
 		}
+		runtime.Gosched() // those who are about to commit go along
 		for more := true; more && len(g.later) < maxGroup; {
 			select {
 			case r := <-s.queue:
