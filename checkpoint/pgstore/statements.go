@@ -114,8 +114,9 @@ func newStatements(schema string) statements {
 		joined: `SELECT count(*) FROM parley.ledger`,
 
 		lazy: `SELECT set_config('synchronous_commit', 'off', true)`,
-		bound: `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $1, true),
-			set_config('idle_in_transaction_session_timeout', $2, true)`,
+		// A format, of what Options.timeouts returns.
+		bound: `SELECT set_config('statement_timeout', '%[1]s', true), set_config('lock_timeout', '%[1]s', true),
+			set_config('idle_in_transaction_session_timeout', '%[2]s', true)`,
 		head: `WITH h AS (
 				UPDATE parley.head SET seq = seq + cardinality($1::bytea[]), floor = greatest(floor, $2) WHERE one RETURNING seq, floor
 			), appended AS (
