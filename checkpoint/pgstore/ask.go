@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -60,6 +61,7 @@ func (s *Store) answerAll() {
 		case <-s.ctx.Done():
 			return
 		}
+		runtime.Gosched() // those who are about to ask go along
 		for more := true; more && len(group) < maxQuestions; {
 			select {
 			case q := <-s.questions:

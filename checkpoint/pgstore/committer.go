@@ -3,6 +3,7 @@ package pgstore
 import (
 	"context"
 	"fmt"
+	"runtime"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -28,6 +29,7 @@ func (s *Store) commitAll() {
 			}
 			g.add(r)
 		}
+		runtime.Gosched() // those who are about to commit go along
 		for more := true; more && len(g.later) < maxGroup; {
 			select {
 			case r := <-s.queue:
@@ -170,19 +172,22 @@ func rollback(ctx context.Context, conn *pgxpool.Conn) error {
 // suppose writes all of the batches in one round trip, or none.
 func (s *Store) suppose(ctx context.Context, conn *pgxpool.Conn, batches []*checkpoint.Batch) error {
 	w := s.newWriting(batches)
-	s.begin(&w.sql)
+	for _, sql := range s.begin() {
+		w.script.add(sql)
+	}
 	w.queue(nil)
 	return s.send(ctx, conn, w)
 }
 
 // begin begins a transaction. What a session is told elsewhere each transaction is told where there
 // are no sessions.
-func (s *Store) begin(sql *pgx.Batch) {
-	sql.Queue("BEGIN ISOLATION LEVEL READ COMMITTED")
+func (s *Store) begin() []string {
+	begin := []string{"BEGIN ISOLATION LEVEL READ COMMITTED"}
 	if s.opts.Pooler {
 		statement, idle, whole := s.opts.timeouts()
-		sql.Queue(s.sql.bound, statement, idle, whole)
+		begin = append(begin, fmt.Sprintf(s.sql.bound, statement, idle, whole))
 	}
+	return begin
 }
 
 // judgeAndWrite takes the lock that puts all commits in one order, looks at what is stored, and
@@ -211,9 +216,9 @@ func (s *Store) send(ctx context.Context, conn *pgxpool.Conn, w *writing) error 
 	pg := conn.Conn().PgConn()
 	delete(pg.CustomData(), brokenWait)
 	defer uncancelled(pg)()
-	ended := ""
-	w.sql.Queue("COMMIT").Exec(func(tag pgconn.CommandTag) error { ended = tag.String(); return nil })
-	if err := conn.SendBatch(ctx, &w.sql).Close(); err != nil {
+	w.script.add("COMMIT")
+	ended, err := w.script.run(ctx, conn.Conn(), s.prepares)
+	if err != nil {
 		return err
 	}
 	s.raiseFloor(w.floor)

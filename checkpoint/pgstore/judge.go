@@ -43,7 +43,9 @@ func (s *Store) look(ctx context.Context, conn *pgxpool.Conn, batches []*checkpo
 		}
 	}
 	var q pgx.Batch
-	s.begin(&q)
+	for _, sql := range s.begin() {
+		q.Queue(sql)
+	}
 	q.Queue(s.sql.order)
 	q.Queue(s.sql.known, ids).Query(f.readRecords)
 	q.Queue(s.sql.holders, starts).Query(f.readStarts)

@@ -38,6 +38,7 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", explain(ctx, err))
 	}
 	s := newStore(pool, &o)
+	s.prepares = config.ConnConfig.DefaultQueryExecMode != pgx.QueryExecModeExec // nor does a URL want it
 	if err := s.check(ctx); err != nil {
 		s.cancel()
 		pool.Close()
@@ -93,6 +94,10 @@ func (o *Options) configure(config *pgxpool.Config) {
 	for name, value := range map[string]string{
 		"application_name":  "parley",
 		"statement_timeout": statement, "lock_timeout": statement, "idle_in_transaction_session_timeout": idle,
+		// One plan for each statement, through the indexes: one that was made for a small table
+		// would go on to read all of it long after it has grown.
+		"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off",
+		"jit": "off",
 	} {
 		if _, set := config.ConnConfig.RuntimeParams[name]; !set {
 			config.ConnConfig.RuntimeParams[name] = value

@@ -11,12 +11,11 @@ import (
 // an expression that divides by zero where not all that they expect is so, which aborts the
 // transaction: nothing of a group is written then.
 type statements struct {
-	load, find, list, due, byID, rows, audit, usage                string
-	ledger, join, joinProcess, joinMember, leave, beat, bury       string
-	alive, known, holders, owners, joined                          string
-	order, head, flush, live, remove, release, update, insert, row string
-	append, trim, meta, notify, lazy, checks, format, time, end    string
-	bound                                                          string
+	load, find, list, due, byID, rows, audit, usage            string
+	ledger, join, joinProcess, joinMember, leave, beat, bury   string
+	alive, known, holders, owners, joined                      string
+	order, head, flush, live, remove, release, put, row        string
+	trim, meta, notify, lazy, checks, format, time, end, bound string
 }
 
 // clockNow is the server's time in microseconds since 1970.
@@ -68,8 +67,8 @@ func newStatements(schema string) statements {
 
 		// The floor comes with what is read, so that a deadline is never compared with an earlier
 		// time.
-		load: `SELECT ` + columns + `, (SELECT floor FROM parley.head) FROM parley.record r WHERE r.id = $1`,
-		find: `SELECT ` + columns + `, (SELECT floor FROM parley.head) FROM parley.record r WHERE r.start = $1`,
+		load: `SELECT ` + columns + `, (SELECT floor FROM parley.head WHERE one) FROM parley.record r WHERE r.id = $1`,
+		find: `SELECT ` + columns + `, (SELECT floor FROM parley.head WHERE one) FROM parley.record r WHERE r.start = $1`,
 		byID: `SELECT ` + columns + ` FROM parley.record r WHERE r.id = ANY($1::bytea[])`,
 		// One look into the index for each status; only the records of the page are fetched, one by
 		// one: a plan that does not know the limit would go through all of them otherwise.
@@ -89,7 +88,7 @@ func newStatements(schema string) statements {
 		audit: `SELECT seq, data FROM parley.audit WHERE seq > $1 ORDER BY seq LIMIT $2`,
 		usage: `SELECT active, bytes FROM parley.usage WHERE scope = $1`,
 
-		ledger: `SELECT l.id, l.meta, (SELECT floor FROM parley.head) FROM parley.ledger l`,
+		ledger: `SELECT l.id, l.meta, (SELECT floor FROM parley.head WHERE one) FROM parley.ledger l`,
 		join:   `INSERT INTO parley.ledger (id, meta) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
 		joinProcess: `INSERT INTO parley.process (id, until) VALUES ($1, clock_timestamp() + $2 * interval '1 microsecond')
 			RETURNING ` + clockNow,
@@ -107,7 +106,7 @@ func newStatements(schema string) statements {
 		alive: `SELECT EXISTS (SELECT 1 FROM parley.member m JOIN parley.process p ON p.id = m.process
 			WHERE m.owner = $1 AND p.until > clock_timestamp())`,
 
-		order:   `SELECT 1 FROM parley.head FOR UPDATE`,
+		order:   `SELECT 1 FROM parley.head WHERE one FOR UPDATE`,
 		known:   `SELECT id, revision, scope, epoch, start FROM parley.record WHERE id = ANY($1::bytea[])`,
 		holders: `SELECT id, start FROM parley.record WHERE start = ANY($1::bytea[])`,
 		owners: `SELECT m.owner FROM parley.member m JOIN parley.process p ON p.id = m.process
@@ -115,12 +114,17 @@ func newStatements(schema string) statements {
 		joined: `SELECT count(*) FROM parley.ledger`,
 
 		lazy: `SELECT set_config('synchronous_commit', 'off', true)`,
-		bound: `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $1, true),
-			set_config('idle_in_transaction_session_timeout', $2, true),
-			CASE WHEN current_setting('transaction_timeout', true) = '0' THEN set_config('transaction_timeout', $3, true) END`,
-		head: `UPDATE parley.head SET seq = seq + $1, floor = greatest(floor, $2)
-			RETURNING floor, ` + settings,
-		flush: `UPDATE parley.head SET seq = seq RETURNING ` + settings,
+		// A format, of what Options.timeouts returns.
+		bound: `SELECT set_config('statement_timeout', '%[1]s', true), set_config('lock_timeout', '%[1]s', true),
+			set_config('idle_in_transaction_session_timeout', '%[2]s', true),
+			CASE WHEN current_setting('transaction_timeout', true) = '0' THEN set_config('transaction_timeout', '%[3]s', true) END`,
+		head: `WITH h AS (
+				UPDATE parley.head SET seq = seq + cardinality($1::bytea[]), floor = greatest(floor, $2) WHERE one RETURNING seq, floor
+			), appended AS (
+				INSERT INTO parley.audit (seq, data)
+				SELECT h.seq - cardinality($1::bytea[]) + a.n, a.data FROM h, unnest($1::bytea[]) WITH ORDINALITY AS a(data, n)
+			) SELECT floor, ` + settings + ` FROM h`,
+		flush: `UPDATE parley.head SET seq = seq WHERE one RETURNING ` + settings,
 		live: all(`parley.member m JOIN parley.process p ON p.id = m.process
 			WHERE m.owner = ANY($1::bytea[]) AND p.until > clock_timestamp()`, "$2"),
 		remove: `WITH want AS (
@@ -136,24 +140,24 @@ func newStatements(schema string) statements {
 			)` + tally + all("gone", "$3"),
 		// A start hash that one record gives up and another takes must be free in between.
 		release: `UPDATE parley.record SET start = NULL WHERE id = ANY($1::bytea[])`,
-		update: `WITH want AS (
+		put: `WITH want AS (
 				SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::smallint[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bytea[],
 					$8::bigint[], $9::bigint[], $10::bytea[], $11::bigint[])
 				AS w(id, revision, status, scope, start, due, owner, epoch, attempt, data, expected)
-			), put AS (
+			), written AS (
 				UPDATE parley.record r SET revision = w.revision, status = w.status, start = w.start, due = w.due, owner = w.owner,
 					epoch = w.epoch, attempt = w.attempt, data = w.data
 				FROM want w JOIN parley.record o ON o.id = w.id
-				WHERE r.id = w.id AND r.revision + 1 = w.revision AND r.epoch = w.expected AND r.scope = w.scope
+				WHERE w.revision > 1 AND r.id = w.id AND r.revision + 1 = w.revision AND r.epoch = w.expected AND r.scope = w.scope
 				RETURNING r.scope, ` + active("w.status") + ` - ` + active("o.status") + ` AS active,
 					octet_length(w.data) - octet_length(o.data) AS bytes
-			)` + tally + all("put", "$12"),
-		insert: `WITH put AS (
+			), created AS (
 				INSERT INTO parley.record AS r (id, revision, status, scope, start, due, owner, epoch, attempt, data)
-				SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::smallint[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bytea[],
-					$8::bigint[], $9::bigint[], $10::bytea[])
+				SELECT id, revision, status, scope, start, due, owner, epoch, attempt, data FROM want WHERE revision = 1 AND expected = 0
 				RETURNING r.scope, ` + active("r.status") + ` AS active, ` + size("r.data") + ` AS bytes
-			)` + tally + all("put", "$11"),
+			), put AS (
+				SELECT scope, active, bytes FROM written UNION ALL SELECT scope, active, bytes FROM created
+			)` + tally + all("put", "$12"),
 		row: `WITH want AS (
 				SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bigint[]) AS w(id, name, data, epoch)
 			), held AS (
@@ -169,8 +173,6 @@ func newStatements(schema string) statements {
 				SELECT scope, 0 AS active, (CASE WHEN data IS NULL THEN 0 ELSE ` + size("data") + ` END)
 					- (CASE WHEN there THEN 512 + size ELSE 0 END) AS bytes FROM held
 			)` + tally + all("held", "$5"),
-		append: `INSERT INTO parley.audit (seq, data)
-			SELECT h.seq - $2 + a.n, a.data FROM parley.head h, unnest($1::bytea[]) WITH ORDINALITY AS a(data, n)`,
 		// The numbers have no gaps, so that the oldest ones are a range.
 		trim: `DELETE FROM parley.audit WHERE seq >= (SELECT min(seq) FROM parley.audit)
 			AND seq <= least($1::bigint, (SELECT min(seq) FROM parley.audit) + ` + strconv.Itoa(checkpoint.MaxTrim-1) + `)`,
@@ -188,7 +190,7 @@ func (s *statements) each() []*string {
 	return []*string{
 		&s.load, &s.find, &s.list, &s.due, &s.byID, &s.rows, &s.audit, &s.usage, &s.ledger, &s.join, &s.joinProcess, &s.joinMember,
 		&s.leave, &s.beat, &s.bury, &s.alive, &s.known, &s.holders, &s.owners, &s.joined, &s.order, &s.head, &s.flush, &s.live,
-		&s.remove, &s.release, &s.update, &s.insert, &s.row, &s.append, &s.trim,
+		&s.remove, &s.release, &s.put, &s.row, &s.trim,
 		&s.meta, &s.notify, &s.lazy, &s.bound, &s.checks, &s.format, &s.time, &s.end,
 	}
 }

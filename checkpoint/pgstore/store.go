@@ -35,6 +35,8 @@ type Store struct {
 	log  *slog.Logger
 	hub  watch.Hub
 
+	prepares bool // statements, on each connection
+
 	ctx       context.Context // of what the store does on its own: it ends after the last commit
 	cancel    context.CancelFunc
 	running   sync.WaitGroup

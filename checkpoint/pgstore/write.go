@@ -1,12 +1,11 @@
 package pgstore
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"math"
 	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/parley-go/parley/checkpoint"
 )
@@ -16,7 +15,7 @@ import (
 type writing struct {
 	store    *Store
 	batches  []*checkpoint.Batch
-	sql      pgx.Batch
+	script   script
 	floor    int64  // after them
 	settings string // where somebody waits for the disk
 }
@@ -29,24 +28,22 @@ func (s *Store) newWriting(batches []*checkpoint.Batch) *writing {
 // the commits of all processes in one order, so that no two of them ever wait for each other.
 // released are records whose start hash has to be free before the records are written.
 func (w *writing) queue(released [][]byte) {
-	entries := w.head()
+	w.head()
 	w.owners()
 	w.deletes()
 	if len(released) > 0 {
-		w.sql.Queue(w.store.sql.release, released)
+		w.script.add(w.store.sql.release, byteaArray(released))
 	}
 	w.puts()
 	w.rows()
-	if len(entries) > 0 {
-		w.sql.Queue(w.store.sql.append, entries, len(entries))
-	}
 	w.single()
 	w.notify()
 }
 
-// head gives the numbers of the audit entries, which it returns, and raises the floor.
-func (w *writing) head() (entries [][]byte) {
+// head raises the floor, and appends to the audit trail.
+func (w *writing) head() {
 	lazy := true
+	var entries [][]byte
 	var floor int64
 	for _, b := range w.batches {
 		lazy = lazy && b.Lazy
@@ -54,17 +51,14 @@ func (w *writing) head() (entries [][]byte) {
 		floor = max(floor, nanoseconds(b.Time))
 	}
 	if lazy {
-		w.sql.Queue(w.store.sql.lazy)
+		w.script.add(w.store.sql.lazy)
 	}
-	w.sql.Queue(w.store.sql.head, len(entries), floor).QueryRow(func(row pgx.Row) error {
-		var settings string
-		err := row.Scan(&w.floor, &settings)
+	w.script.add(w.store.sql.head, byteaArray(entries), bigint(floor)).read = func(row [][]byte) {
+		w.floor = int64(binary.BigEndian.Uint64(row[0]))
 		if !lazy { // else one of them is off for this transaction
-			w.settings = settings
+			w.settings = string(row[1])
 		}
-		return err
-	})
-	return entries
+	}
 }
 
 // nanoseconds is a batch's time as it is stored; 0: it has none that counts.
@@ -88,7 +82,7 @@ func (w *writing) owners() {
 		}
 	}
 	if len(owners) > 0 {
-		w.sql.Queue(w.store.sql.live, owners, len(owners))
+		w.script.add(w.store.sql.live, byteaArray(owners), bigint(int64(len(owners))))
 	}
 }
 
@@ -101,36 +95,22 @@ func (w *writing) deletes() {
 		}
 	}
 	if len(ids) > 0 {
-		w.sql.Queue(w.store.sql.remove, ids, revisions, len(ids))
+		w.script.add(w.store.sql.remove, byteaArray(ids), bigintArray(revisions), bigint(int64(len(ids))))
 	}
 }
 
-// puts updates before it inserts: a start hash that an update gives up can be a new record's.
 func (w *writing) puts() {
-	var created, written recordColumns
+	var c recordColumns
 	for _, b := range w.batches {
 		for i := range b.Puts {
-			p := &b.Puts[i]
-			if p.Record.Revision == 1 {
-				created.add(p)
-			} else {
-				written.add(p)
-			}
+			c.add(&b.Puts[i])
 		}
 	}
-	if n := len(written.id); n > 0 {
-		w.sql.Queue(w.store.sql.update, append(written.arguments(), written.expected, n)...)
+	if n := len(c.id); n > 0 {
+		w.script.add(w.store.sql.put, byteaArray(c.id), bigintArray(c.revision), smallintArray(c.status), byteaArray(c.scope),
+			byteaArray(c.start), bigintArray(c.due), byteaArray(c.owner), bigintArray(c.epoch), bigintArray(c.attempt), byteaArray(c.data),
+			bigintArray(c.expected), bigint(int64(n)))
 	}
-	n := len(created.id)
-	if n == 0 {
-		return
-	}
-	for _, expected := range created.expected {
-		if expected != 0 { // what is not there is at epoch 0
-			n = -1
-		}
-	}
-	w.sql.Queue(w.store.sql.insert, append(created.arguments(), n)...)
 }
 
 // recordColumns are records by column, as unnest takes them.
@@ -157,10 +137,6 @@ func (c *recordColumns) add(p *checkpoint.Put) {
 	c.expected = append(c.expected, int64(p.Epoch))
 }
 
-func (c *recordColumns) arguments() []any {
-	return []any{c.id, c.revision, c.status, c.scope, c.start, c.due, c.owner, c.epoch, c.attempt, c.data}
-}
-
 func (w *writing) rows() {
 	var ids, names, data [][]byte
 	var epochs []int64
@@ -172,7 +148,7 @@ func (w *writing) rows() {
 		}
 	}
 	if len(ids) > 0 {
-		w.sql.Queue(w.store.sql.row, ids, names, data, epochs, len(ids))
+		w.script.add(w.store.sql.row, byteaArray(ids), byteaArray(names), byteaArray(data), bigintArray(epochs), bigint(int64(len(ids))))
 	}
 }
 
@@ -180,10 +156,10 @@ func (w *writing) rows() {
 func (w *writing) single() {
 	for _, b := range w.batches {
 		if b.TrimAudit > 0 {
-			w.sql.Queue(w.store.sql.trim, int64(min(b.TrimAudit, math.MaxInt64)))
+			w.script.add(w.store.sql.trim, bigint(int64(min(b.TrimAudit, math.MaxInt64))))
 		}
 		if b.Meta != nil {
-			w.sql.Queue(w.store.sql.meta, b.Meta)
+			w.script.add(w.store.sql.meta, b.Meta)
 		}
 	}
 }
@@ -207,7 +183,7 @@ func (w *writing) notify() {
 	}
 	for len(ids) > 0 {
 		n := min(len(ids), idsInNotice)
-		w.sql.Queue(w.store.sql.notify, w.store.channel(), strings.Join(ids[:n], ""))
+		w.script.add(w.store.sql.notify, []byte(w.store.channel()), []byte(strings.Join(ids[:n], "")))
 		ids = ids[n:]
 	}
 }
