@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// A script is statements that go to the server in one round trip. pgx.Batch would do; but what a
-// group of commits sends measures some ten KB to some MB, of which it makes several copies while its
-// buffers grow, and that was a tenth of the processor time of all that an interaction takes.
+// A script is statements that go to the server in one round trip. pgx.Batch would do; but a group
+// of commits sends ten KB to some MB, of which it makes several copies while its buffers grow, and
+// that was a tenth of the processor time of an interaction.
 type script struct {
 	statements []statement
 }
