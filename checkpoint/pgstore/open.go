@@ -38,7 +38,7 @@ func Open(ctx context.Context, url string, opts *Options) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", explain(ctx, err))
 	}
 	s := newStore(pool, &o)
-	s.prepares = config.ConnConfig.DefaultQueryExecMode != pgx.QueryExecModeExec // nor does a URL want it
+	s.prepares = config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement // a URL can name another one
 	if err := s.check(ctx); err != nil {
 		s.cancel()
 		pool.Close()
