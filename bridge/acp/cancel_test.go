@@ -206,7 +206,11 @@ func TestPromptBehindCancel(t *testing.T) {
 	e.asked(permission)
 	line, second := e.line("session/prompt", promptOf("web"))
 	e.write("%s\n%s", cancelLine, line)
-	e.ends(first, "cancelled")
+	for _, m := range e.ends(first, "cancelled") {
+		if m.Method == permission {
+			t.Errorf("asked before the response of the turn before: %s", m.Text)
+		}
+	}
 	q := e.asked(permission)
 	if !strings.Contains(q.Text, "Deploy web") {
 		t.Errorf("asked %s", q.Text)

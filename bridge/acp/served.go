@@ -2,8 +2,6 @@ package acpbridge
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"github.com/coder/acp-go-sdk"
 )
@@ -67,10 +65,7 @@ func (b *Bridge) givenUp() {
 
 // await waits for the responses of a session's turns that were cancelled.
 func (b *Bridge) await(ctx context.Context, id acp.SessionId) {
-	b.mu.Lock()
-	turns := slices.AppendSeq(slices.Clone(b.owed), maps.Values(b.turns))
-	b.mu.Unlock()
-	for _, t := range turns {
+	for _, t := range b.unanswered() {
 		if t.sessionID != id || t.ctx.Err() == nil {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -26,7 +27,6 @@ type Turn struct {
 
 	ctx    context.Context // ends with the turn, or before it
 	cancel context.CancelCauseFunc
-	done   chan struct{} // closed when nothing of it goes on
 	told   chan struct{} // closed when its response was sent, or will not be
 
 	work sync.WaitGroup
@@ -119,7 +119,7 @@ func (b *Bridge) read(key string, id acp.SessionId, request json.RawMessage) {
 func (b *Bridge) turn(key string, id acp.SessionId) *Turn {
 	b.count++
 	t := &Turn{
-		bridge: b, sessionID: id, session: b.session(id), number: b.count, key: key, done: make(chan struct{}), told: make(chan struct{}),
+		bridge: b, sessionID: id, session: b.session(id), number: b.count, key: key, told: make(chan struct{}),
 	}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	b.turns[key] = t
@@ -144,7 +144,6 @@ func (b *Bridge) take(p *acp.PromptRequest) (*Turn, error) {
 	}
 	if b.closed { // Close may not wait any more
 		delete(b.turns, key)
-		close(t.done)
 		close(t.told)
 		return nil, unavailable(errClosing)
 	}
@@ -152,26 +151,32 @@ func (b *Bridge) take(p *acp.PromptRequest) (*Turn, error) {
 	return t, nil
 }
 
-// begin makes the turn the session's. It is refused beside one that was read before it; where that
-// is being cancelled it is waited for.
+// begin makes the turn the session's. It is refused beside one that was read before it. Where that
+// is being cancelled its response is waited for: until then a client takes what comes for that
+// turn's, and answers what it is asked with cancelled.
 func (t *Turn) begin() error {
 	for {
 		var before *Turn
-		t.bridge.mu.Lock()
-		for _, other := range t.bridge.turns {
+		for _, other := range t.bridge.unanswered() {
 			if other.sessionID == t.sessionID && other.number < t.number && (before == nil || before.ctx.Err() != nil) {
 				before = other
 			}
 		}
-		t.bridge.mu.Unlock()
 		switch {
 		case before == nil:
 			return nil
 		case before.ctx.Err() == nil:
 			return acp.NewInvalidRequest(map[string]any{"error": "a turn of the session is going on"})
 		}
-		<-before.done
+		<-before.told
 	}
+}
+
+// unanswered returns the turns whose response is not sent yet.
+func (b *Bridge) unanswered() []*Turn {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.AppendSeq(slices.Clone(b.owed), maps.Values(b.turns))
 }
 
 // finish waits for all that goes on in the turn, so that nothing of it follows its response.
@@ -186,7 +191,6 @@ func (t *Turn) finish() {
 	defer b.mu.Unlock()
 	delete(b.turns, t.key)
 	b.forget(t.session, t.sessionID)
-	close(t.done)
 	if t.between || b.gone {
 		t.wasTold()
 		return
