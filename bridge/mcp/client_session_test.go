@@ -120,6 +120,18 @@ func TestClientHandlerOverHTTP(t *testing.T) {
 	}
 }
 
+// R15: a form that is left blank is answered with an empty object, in every protocol.
+func TestClientHandlerBlankForm(t *testing.T) {
+	for _, version := range protocols {
+		s := memSite(t, nil, form(`{"type":"object","properties":{"note":{"type":"string"}}}`))
+		tool := plain("using", handler(t, s, version, nil), &mcp.CallToolParams{Name: "form"})
+		g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}})
+		if asked, result := newPlay(g, "using").through(t, `{"content":{}}`); result != `"{}"` {
+			t.Errorf("%s: result %s, asked %q", version, result, asked)
+		}
+	}
+}
+
 // A no is the server's to know in a session, too.
 func TestClientHandlerDeclinesInASession(t *testing.T) {
 	var effects counter
