@@ -76,8 +76,9 @@ func (c *call) gateCall(ctx context.Context) (gate.Call, error) {
 		arguments = json.RawMessage("{}")
 	}
 	can := c.facilities()
-	// Without a start ID only the same call finds again what waits elsewhere, and calls of clients that
-	// can be asked are not joined: two that are the same are two. So nothing of theirs waits there.
+	// Without a start ID only the same call finds again what waits elsewhere, and calls of clients
+	// that can be asked are not joined: two that are the same are two. So nothing of theirs waits
+	// there.
 	join := c.opts.OutOfBand && grant.StartID == "" && !showsAll(can)
 	if join || c.opts.OutOfBand && grant.StartID != "" {
 		can = append(can, interrupt.FacilityOutOfBand)
