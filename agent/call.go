@@ -113,15 +113,16 @@ func (g *going) invoke(ctx context.Context, e envelope, arguments string) (reply
 
 // refused reports whether err refuses the answer and says nothing of the call itself. That an
 // answer came too late is such an error: an attempt whose process died may have carried the call
-// out before.
+// out before. That something is too large is one before the interaction is looked at; else it is
+// the tool's next question, and how the call ended.
 func refused(err error) bool {
 	var e *gate.Error
 	if !errors.As(err, &e) {
 		return false
 	}
-	return e.StillOpen || slices.Contains([]gate.Code{
+	return e.StillOpen || e.Code == gate.ErrTooLarge && e.Interaction.IsZero() || slices.Contains([]gate.Code{
 		gate.ErrInvalidAnswer, gate.ErrInvalidContinuation, gate.ErrAnswerConflict, gate.ErrAlreadyAnswered, gate.ErrUnauthorized,
-		gate.ErrTooLarge, gate.ErrExpired,
+		gate.ErrExpired,
 	}, e.Code)
 }
 

@@ -104,6 +104,28 @@ func TestAsksInRecovery(t *testing.T) {
 	wantFinished(t, run, "[The call failed: the tool asked a question while it was to recover][deployed b]")
 }
 
+// R34, R27: a next question that is too large is how the call ended, and not the fault of the answer
+// before it: the model is told so, and the handler does not run again.
+func TestNextQuestionIsTooLarge(t *testing.T) {
+	for _, replay := range []gate.Replay{0, gate.Recover, gate.Repeatable} {
+		var runs atomic.Int64
+		asks := gate.NewTool("t", func(ctx context.Context, _ struct{}) (string, error) {
+			runs.Add(1)
+			if _, err := interrupt.Ask(ctx, interrupt.ToolPermission("t", "Go on?")); err != nil {
+				return "", err
+			}
+			_, err := interrupt.Ask(ctx, interrupt.ToolPermission("t", strings.Repeat("x", 2<<20)))
+			return "", err
+		}, &gate.ToolOptions{Replay: replay})
+		w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{asks}, model: after(scripted.Do(call("a", "t", struct{}{})))})
+		run := w.start()
+		run = w.resume(run.ID, to(of(t, run, "a"), allow))
+		if !strings.HasPrefix(run.Message, "[The call failed: a prompt with its arguments has ") || runs.Load() != 2 {
+			t.Errorf("replay %v: %s, %d runs", replay, run.Message, runs.Load())
+		}
+	}
+}
+
 // R25: a caller whose context ends does not lose what was asked until then.
 func TestCancelledCaller(t *testing.T) {
 	var effects atomic.Int64

@@ -70,7 +70,8 @@ type Error struct {
 	// for want of one: a face says in its protocol's own words what its client would have to be
 	// able to.
 	Missing interrupt.Facility
-	// Interaction is the recorded interaction, zero where there is none.
+	// Interaction is the recorded interaction, zero where there is none, or the request was refused
+	// before it was looked at.
 	Interaction checkpoint.ID
 	// Ended is the recorded code of the last attempt, where Code is ErrOutcomeUnknown or
 	// ErrAlreadyCompleted and it is known.

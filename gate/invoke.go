@@ -249,6 +249,8 @@ func (g *Gate) commitRow(ctx context.Context, from origin, prev, next *checkpoin
 		return nil
 	case conflict:
 		return errRestart
+	case rejected:
+		return unended(prev, unavailable(err))
 	default:
 		return unavailable(err).on(prev.ID)
 	}

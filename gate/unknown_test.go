@@ -171,6 +171,31 @@ func TestStoreTakesNoSuchPrompt(t *testing.T) {
 	}
 }
 
+// R16, R34: an answer that the store takes in no form changes nothing: another one is good.
+func TestStoreTakesNoSuchAnswer(t *testing.T) {
+	var effects counter
+	store := &faulty{Store: newMem()}
+	g := open(t, store, gate.Options{Tools: []*gate.Tool{deploy(&effects, nil)}})
+	c := call("deploy", `{"service":"api"}`)
+	p := mustAsk(t, g, c)
+	refuses := true
+	store.set(func(b *checkpoint.Batch) (before, after error) {
+		if refuses && (writes(b, checkpoint.Running) || writes(b, checkpoint.Answered)) {
+			return checkpoint.ErrInvalidBatch, nil
+		}
+		return nil, nil
+	})
+	if e := mustFail(t, g, with(c, p, allow), gate.ErrTooLarge); !e.StillOpen || e.Interaction != p.Interaction {
+		t.Errorf("refused with %+v", e)
+	}
+	if e := wantCode(t, "from elsewhere", g.Answer(t.Context(), answers(p, "ann", allow)), gate.ErrTooLarge); !e.StillOpen {
+		t.Errorf("refused with %+v", e)
+	}
+	refuses = false
+	mustFinish(t, g, with(c, p, allow), `"deployed api"`)
+	effects.want(t, 1)
+}
+
 // R25, H1: a prompt whose commit landed unseen, and whose second commit is therefore a conflict
 // that cannot be read back, is unknown: unavailable, and the same answer brings the prompt (P3).
 func TestLandedPromptThatCannotBeReadBack(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/elicit"
 	"github.com/parley-go/parley/interrupt"
 )
 
@@ -110,7 +111,7 @@ func (t *Turn) converse(ctx context.Context, shown *ShownCall) (json.RawMessage,
 			case <-over.Done():
 			}
 			continue
-		case asked != nil && request.Answers != nil && refuses(e):
+		case asked != nil && request.Answers != nil && elicit.AskAgain(e):
 			prompt, refused = asked, e
 		default:
 			return nil, err
@@ -144,13 +145,4 @@ func late(ctx context.Context, shown *ShownCall, e *gate.Error) bool {
 		return shown.asked.elsewhere(ctx) // else there is no room for the answer
 	}
 	return false
-}
-
-// refuses reports whether another answer to the same question can be a good one. Of answers that
-// are too large it is found out first, before it is known whether the question is open.
-func refuses(e *gate.Error) bool {
-	if e == nil {
-		return false
-	}
-	return e.Code == gate.ErrTooLarge || e.StillOpen && (e.Code == gate.ErrInvalidAnswer || e.Code == gate.ErrUnauthorized)
 }

@@ -164,6 +164,35 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
+// R34, R27: a next question that is too large is how the call ended, and not the fault of the answer
+// before it: the person is not asked again, and the handler does not run again.
+func TestNextQuestionIsTooLarge(t *testing.T) {
+	for _, replay := range []gate.Replay{0, gate.Recover, gate.Repeatable} {
+		var runs counter
+		var ended error
+		tool := raw("tool", func(ctx context.Context) (any, error) {
+			runs.add()
+			if _, err := interrupt.Ask(ctx, interrupt.ToolPermission("tool", "Go on?")); err != nil {
+				return nil, err
+			}
+			_, err := interrupt.Ask(ctx, interrupt.ToolPermission("tool", strings.Repeat("x", 2<<20)))
+			return nil, err
+		}, &gate.ToolOptions{Replay: replay})
+		e := connect(t, memGate(t, tool), nil, caller(func(_ string, err error) { ended = err }), plain)
+		id := e.prompt("tool")
+		e.answer(e.asked(permission), selected("allow_once"))
+		for _, m := range e.ends(id, "end_turn") {
+			if m.Method == permission {
+				t.Error("asked again")
+			}
+		}
+		if !errors.Is(ended, gate.ErrTooLarge) {
+			t.Errorf("ended with %v", ended)
+		}
+		runs.want(t, 2)
+	}
+}
+
 // One option for each kind, under the kind's name, whatever ids the tool gave them; two of one kind
 // cannot be told apart by clients and are not asked.
 func TestOptionsOfATool(t *testing.T) {

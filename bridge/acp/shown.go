@@ -127,7 +127,7 @@ func (s *ShownCall) Ask(ctx context.Context, scope string, p *gate.Prompt, refus
 		s.asked = a
 	}
 	a.scope = scope
-	if e, ok := errors.AsType[*gate.Error](refused); ok && (!refuses(e) || !a.again(e.Question, refusal(e))) {
+	if e, ok := errors.AsType[*gate.Error](refused); ok && (!elicit.AskAgain(e) || !a.again(e.Question, refusal(e))) {
 		return nil, e
 	}
 	if refused == nil || a.answers == nil {

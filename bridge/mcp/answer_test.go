@@ -1,6 +1,7 @@
 package mcpbridge_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/interrupt"
 )
 
 // R15, R16: what is no answer to the question is asked again with the same token, and nothing of it
@@ -233,6 +235,28 @@ func TestTooLarge(t *testing.T) {
 		p = answering("accept:"+large, "accept:"+large, "accept:"+large)
 		if version != modern { // there the client gives up
 			wantEnding(t, call(t, connect(t, s, version, p), "form", `{}`), gate.ErrTooLarge)
+		}
+	}
+}
+
+// R34, R27: a next question that is too large is how the call ended, and not the fault of the answer
+// before it: nobody is asked again for that, and the handler does not run again.
+func TestNextQuestionIsTooLarge(t *testing.T) {
+	for _, version := range []string{modern, legacy} { // 2025-06-18 has no URLs
+		for _, replay := range []gate.Replay{0, gate.Recover, gate.Repeatable} {
+			var runs counter
+			s := memSite(t, nil, raw("tool", func(ctx context.Context) (any, error) {
+				runs.add()
+				if _, err := interrupt.Ask(ctx, interrupt.URL("Connect", "https://example.com")); err != nil {
+					return nil, err
+				}
+				_, err := interrupt.Ask(ctx, interrupt.URL(strings.Repeat("x", 2<<20), "https://example.com"))
+				return nil, err
+			}, &gate.ToolOptions{Replay: replay}))
+			p := answering("accept", "accept")
+			wantEnding(t, call(t, connect(t, s, version, p), "tool", `{}`), gate.ErrTooLarge)
+			p.want(t, 1)
+			runs.want(t, 2)
 		}
 	}
 }

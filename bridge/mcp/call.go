@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-go/parley/gate"
 	"github.com/parley-go/parley/internal/canon"
+	"github.com/parley-go/parley/interrupt"
 )
 
 // A call is one tools/call on its way through the gate.
@@ -75,11 +76,16 @@ func (c *call) gateCall(ctx context.Context) (gate.Call, error) {
 		arguments = json.RawMessage("{}")
 	}
 	can := c.facilities()
+	// Without a start ID only the same call finds again what waits elsewhere, and calls of clients
+	// that can be asked are not joined: two that are the same are two. So nothing of theirs waits
+	// there.
+	join := c.opts.OutOfBand && grant.StartID == "" && !showsAll(can)
+	if join || c.opts.OutOfBand && grant.StartID != "" {
+		can = append(can, interrupt.FacilityOutOfBand)
+	}
 	return gate.Call{
 		Tool: c.tool.name, Arguments: arguments, Scope: grant.Scope, Session: grant.Session, StartID: grant.StartID,
-		// A client without a start ID finds a question that waits elsewhere by the same call only.
-		Join:       grant.StartID == "" && c.opts.OutOfBand && !showsAll(can),
-		Facilities: can, Progress: c.progress,
+		Join: join, Facilities: can, Progress: c.progress,
 	}, nil
 }
 

@@ -23,9 +23,6 @@ func (c *call) facilities() []interrupt.Facility {
 			can = append(can, interrupt.FacilityURL)
 		}
 	}
-	if c.opts.OutOfBand {
-		can = append(can, interrupt.FacilityOutOfBand)
-	}
 	return can
 }
 

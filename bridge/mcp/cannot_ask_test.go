@@ -145,6 +145,46 @@ func TestAnsweredElsewhere(t *testing.T) {
 	}
 }
 
+// R13, R31: what a client that can be asked is not asked, since it does not fit, waits elsewhere only
+// where its call finds it again: by a start ID.
+func TestUnfitAnsweredElsewhere(t *testing.T) {
+	for _, version := range []string{modern, legacy} {
+		for _, startID := range []string{"", "work 1"} {
+			t.Run(version+" "+startID, func(t *testing.T) {
+				store := memstore.New()
+				tool := form(`{"type":"object","properties":{"password":{"type":"string"}}}`)
+				g := openGate(t, store, gate.Options{Tools: []*gate.Tool{tool}})
+				s := newSite(t, g, &mcpbridge.Options{OutOfBand: true, Authorize: func(context.Context, mcpbridge.Request) (mcpbridge.Grant, error) {
+					return mcpbridge.Grant{Scope: "ann", StartID: startID}, nil
+				}}, tool)
+				p := answering()
+				cs := connect(t, s, version, p)
+				if startID == "" {
+					_, err := cs.CallTool(t.Context(), with("form", `{}`, "", nil))
+					wantError(t, err, mcpbridge.CodeUnsupportedForm, gate.ErrUnsupportedForm)
+					if n := stored(t, store); n != 0 {
+						t.Errorf("%d records", n)
+					}
+					return
+				}
+				ending := wantEnding(t, call(t, cs, "form", `{}`), gate.ErrConfirmationRequired)
+				id, err := checkpoint.ParseID(ending.Interaction)
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = g.Answer(t.Context(), gate.AnswerRequest{Interaction: id, Round: 1, Scope: "ann", By: "ann", Answers: gate.Answers{
+					id.String() + ".1.1": json.RawMessage(`{"content":{"password":"x"}}`),
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantText(t, call(t, cs, "form", `{}`), `{"password":"x"}`)
+				p.want(t, 0)
+			})
+		}
+	}
+}
+
 // A tool can take that road for clients that could be asked, too.
 func TestToolAnsweredElsewhere(t *testing.T) {
 	var effects counter

@@ -203,10 +203,18 @@ func (h *ClientHandler) ask(ctx context.Context, step string, requests mcp.Input
 		case *interrupt.URLInterrupt:
 			answer.Action = string(q.Action)
 		}
-		answers[key] = answer
+		if answers[key] = answer; answer.Content != nil && len(answer.Content) == 0 {
+			answers[key] = blank{answer}
+		}
 	}
 	return answers, no
 }
+
+// A blank form is accepted with an empty object, as a form has to be (R15). The SDK would leave it
+// out.
+type blank struct{ *mcp.ElicitResult }
+
+func (blank) MarshalJSON() ([]byte, error) { return []byte(`{"action":"accept","content":{}}`), nil }
 
 // willBeAsked reports whether a person gets to see what a handler returns: else no answer is waited
 // for.

@@ -34,14 +34,14 @@ type conversation struct {
 	left   chan struct{} // closed when it has left its turn
 
 	// What follows is the running handler's, and between two runs that of the conversations.
-	answer chan<- *mcp.ElicitResult // of what is asked now; nil: nothing was asked yet
+	answer chan<- mcp.Result // of what is asked now; nil: nothing was asked yet
 	over   *time.Timer
 }
 
 // An asked question waits for its answer.
 type asked struct {
 	params *mcp.ElicitParams
-	answer chan<- *mcp.ElicitResult
+	answer chan<- mcp.Result
 }
 
 type conversationKey struct{}
@@ -78,7 +78,7 @@ func (h *ClientHandler) goOn(ctx context.Context, id, call string, answers mcp.I
 		return reply{}, fmt.Errorf("%w: the call to %s was lost with its process, or waited too long", interrupt.ErrOutcomeUnknown, h.name)
 	}
 	for _, answer := range answers { // there is one
-		c.answer <- answer.(*mcp.ElicitResult)
+		c.answer <- answer.(mcp.Result)
 	}
 	return h.next(ctx, id, c)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -94,11 +95,11 @@ func TestClientHandlerInASession(t *testing.T) {
 	}
 }
 
-// A server is reached over HTTP as well, in every protocol.
+// A server is reached over HTTP as well, in every protocol, and numbers arrive as they were written.
 func TestClientHandlerOverHTTP(t *testing.T) {
 	for _, version := range protocols {
 		var effects counter
-		s := memSite(t, &mcpbridge.Options{Authorize: byUser}, deploy(&effects, nil))
+		s := memSite(t, &mcpbridge.Options{Authorize: byUser}, deploy(&effects, nil), form(anyNumbers))
 		transport := &mcp.StreamableClientTransport{
 			Endpoint: serve(t, &users{}, s).URL, HTTPClient: &http.Client{Transport: bearer{"ann"}},
 		}
@@ -109,13 +110,30 @@ func TestClientHandlerOverHTTP(t *testing.T) {
 		}
 		h := mcpbridge.NewClientHandler("the site", session, nil)
 		tool := plain("using", h, &mcp.CallToolParams{Name: "deploy", Arguments: map[string]any{"service": "api"}})
-		g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}})
+		counts := plain("counts", h, &mcp.CallToolParams{Name: "form"})
+		g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool, counts}})
 		if _, result := newPlay(g, "using").through(t, `{"content":{"decision":"allow_once"}}`); result != `"deployed api"` {
 			t.Errorf("%s: result %s", version, result)
 		}
 		effects.want(t, 1)
+		const numbers = `{"i":9007199254740993,"n":0.12345678901234567890123}`
+		if _, result := newPlay(g, "counts").through(t, `{"content":`+numbers+`}`); result != strconv.Quote(numbers) {
+			t.Errorf("%s: result %s", version, result)
+		}
 		if err := h.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// R15: a form that is left blank is answered with an empty object, in every protocol.
+func TestClientHandlerBlankForm(t *testing.T) {
+	for _, version := range protocols {
+		s := memSite(t, nil, form(`{"type":"object","properties":{"note":{"type":"string"}}}`))
+		tool := plain("using", handler(t, s, version, nil), &mcp.CallToolParams{Name: "form"})
+		g := openGate(t, memstore.New(), gate.Options{Tools: []*gate.Tool{tool}})
+		if asked, result := newPlay(g, "using").through(t, `{"content":{}}`); result != `"{}"` {
+			t.Errorf("%s: result %s, asked %q", version, result, asked)
 		}
 	}
 }

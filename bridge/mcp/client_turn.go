@@ -84,14 +84,14 @@ func (t *turns) receive(next mcp.MethodHandler) mcp.MethodHandler {
 const maxAsked = 16
 
 // ask waits for the answer of a person: until there will be none.
-func (c *conversation) ask(ctx context.Context, params *mcp.ElicitParams) *mcp.ElicitResult {
+func (c *conversation) ask(ctx context.Context, params *mcp.ElicitParams) mcp.Result {
 	select {
 	case c.room <- struct{}{}:
 		defer func() { <-c.room }()
 	default:
 		return cancelled()
 	}
-	answer := make(chan *mcp.ElicitResult, 1)
+	answer := make(chan mcp.Result, 1)
 	select {
 	case c.asks <- asked{params, answer}:
 	case <-c.person.Done():

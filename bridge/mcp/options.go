@@ -24,7 +24,8 @@ type Options struct {
 	// OutOfBand says that questions of clients that cannot be asked are answered elsewhere: in an
 	// inbox, by an operator. They are stored, and the same call again goes on once they are
 	// answered: by its start ID or, without one, because it is the same scope, tool and arguments
-	// (R31). Default: they end with confirmation_required.
+	// (R31). A client that could be asked but for the form or the size of a question has that one
+	// wait only with a start ID. Default: they end with confirmation_required.
 	OutOfBand bool
 	// MaxPrompts is how many prompts one interaction may show to clients of protocol 2026-07-28,
 	// where it is less than the gate's (R29). Such a client bounds the rounds of a call on its own:

@@ -55,14 +55,14 @@ func withEnding(output json.RawMessage) (json.RawMessage, error) {
 	}
 	// References to definitions are from the root.
 	roots := []string{"$schema", "$defs", "definitions"}
-	root := []member{{"type", value("object")}}
+	root := []canon.Member{canon.NewMember("type", "object")}
 	for _, m := range list {
-		if slices.Contains(roots, m.name) {
+		if slices.Contains(roots, m.Name) {
 			root = append(root, m)
 		}
 	}
-	either := []json.RawMessage{object(without(list, roots...)), json.RawMessage(endingSchema)}
-	return object(append(root, member{"anyOf", value(either)})), nil
+	either := []json.RawMessage{canon.Object(without(list, roots...)), json.RawMessage(endingSchema)}
+	return canon.Object(append(root, canon.NewMember("anyOf", either))), nil
 }
 
 // localRef returns the first reference within the schema that is not to a definition.
@@ -71,11 +71,11 @@ func localRef(raw json.RawMessage) string {
 	if list, _, err := members(raw); err == nil {
 		for _, m := range list {
 			var ref string
-			if m.name == "$ref" && json.Unmarshal(m.value, &ref) == nil && strings.HasPrefix(ref, "#") &&
+			if m.Name == "$ref" && json.Unmarshal(m.Value, &ref) == nil && strings.HasPrefix(ref, "#") &&
 				!strings.HasPrefix(ref, "#/$defs/") && !strings.HasPrefix(ref, "#/definitions/") {
 				return ref
 			}
-			parts = append(parts, m.value)
+			parts = append(parts, m.Value)
 		}
 	} else if json.Unmarshal(raw, &parts) != nil {
 		return ""
@@ -86,12 +86,4 @@ func localRef(raw json.RawMessage) string {
 		}
 	}
 	return ""
-}
-
-func value(v any) json.RawMessage {
-	raw, err := canon.Marshal(v)
-	if err != nil {
-		panic(err) // only for what has no JSON form, and these have one
-	}
-	return raw
 }

@@ -71,23 +71,20 @@ func inputRequired(w wire, p *gate.Prompt, reasons map[string]string) (*mcp.Call
 	return &mcp.CallToolResult{InputRequests: requests, RequestState: string(p.Token)}, nil
 }
 
-// again reports whether the error is an answer that does not fit a question that is still open, and
-// in which question and why; "" is all of them. Whether the question is open is not known of
-// answers that are too large, which is found out first: there it turns out with the next request.
+// again reports whether the error is of an answer after which the question is asked again, and of
+// which question and why; "" is all of them.
 func again(err error) (reason, question string, ok bool) {
 	if u, ok := errors.AsType[*unread](err); ok {
 		return u.reason, u.end.Question, true
 	}
-	var e *gate.Error
+	e, ok := errors.AsType[*gate.Error](err)
 	switch {
-	case !errors.As(err, &e):
+	case !ok || !elicit.AskAgain(e):
 		return "", "", false
-	case e.Code == gate.ErrInvalidAnswer && e.StillOpen:
+	case e.Code == gate.ErrInvalidAnswer:
 		return elicit.Reason(e), e.Question, true
-	case e.Code == gate.ErrTooLarge, e.Code == gate.ErrUnauthorized && e.StillOpen: // it may not be remembered
-		return e.Message, e.Question, true
 	}
-	return "", "", false
+	return e.Message, e.Question, true
 }
 
 // reasonsFor are the reasons by question.

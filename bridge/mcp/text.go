@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-go/parley/internal/canon"
 )
 
 // The SDK decodes what a client answers into Go values: numbers become float64, of two members with
@@ -18,15 +20,9 @@ import (
 // bridge's transport therefore takes the text of answers out of a message before the SDK sees it,
 // and hands it on as a string in _meta, under a name that no client knows.
 
-// A member of a JSON object.
-type member struct {
-	name  string
-	value json.RawMessage
-}
-
 // members reads one JSON object, its members in their order. It reports whether a name is there
 // twice. It fails where raw is no object.
-func members(raw json.RawMessage) (list []member, twice bool, err error) {
+func members(raw json.RawMessage) (list []canon.Member, twice bool, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if delim, err := d.Token(); err != nil || delim != json.Delim('{') {
 		return nil, false, errors.Join(errors.New("not an object"), err)
@@ -37,12 +33,12 @@ func members(raw json.RawMessage) (list []member, twice bool, err error) {
 		if err != nil {
 			return nil, false, err
 		}
-		m := member{name: name.(string)} // the tokenizer has no other names
-		if err := d.Decode(&m.value); err != nil {
+		m := canon.Member{Name: name.(string)} // the tokenizer has no other names
+		if err := d.Decode(&m.Value); err != nil {
 			return nil, false, err
 		}
-		twice = twice || seen[m.name]
-		seen[m.name] = true
+		twice = twice || seen[m.Name]
+		seen[m.Name] = true
 		list = append(list, m)
 	}
 	if _, err := d.Token(); err != nil {
@@ -55,39 +51,23 @@ func members(raw json.RawMessage) (list []member, twice bool, err error) {
 }
 
 // last is the value of a name, as the SDK reads it: of several the last one.
-func last(list []member, name string) (value json.RawMessage) {
+func last(list []canon.Member, name string) (value json.RawMessage) {
 	for _, m := range list {
-		if m.name == name {
-			value = m.value
+		if m.Name == name {
+			value = m.Value
 		}
 	}
 	return value
 }
 
-func without(list []member, names ...string) []member {
-	var kept []member
+func without(list []canon.Member, names ...string) []canon.Member {
+	var kept []canon.Member
 	for _, m := range list {
-		if !slices.Contains(names, m.name) {
+		if !slices.Contains(names, m.Name) {
 			kept = append(kept, m)
 		}
 	}
 	return kept
-}
-
-func object(list []member) json.RawMessage {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, m := range list {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		name, _ := json.Marshal(m.name) // a string always has a form
-		b.Write(name)
-		b.WriteByte(':')
-		b.Write(m.value)
-	}
-	b.WriteByte('}')
-	return b.Bytes()
 }
 
 // ambiguous stands in _meta for a message that can be read in two ways.
@@ -123,8 +103,8 @@ func (b *Bridge) keepCall(params json.RawMessage) json.RawMessage {
 	}
 	list = without(list, "inputResponses")
 	for i, m := range list {
-		if m.name == "requestState" && m.value[0] != '"' && string(m.value) != "null" {
-			list[i].value = noToken
+		if m.Name == "requestState" && m.Value[0] != '"' && string(m.Value) != "null" {
+			list[i].Value = noToken
 		}
 	}
 	return b.noted(list, note)
@@ -138,10 +118,10 @@ var noToken = json.RawMessage(`"-"`)
 // its session that it may answer.
 func (b *Bridge) keepResult(result json.RawMessage, waits []string) json.RawMessage {
 	list, _, err := members(result)
-	if err != nil || !slices.ContainsFunc(list, func(m member) bool { return strings.EqualFold(m.name, "action") }) {
+	if err != nil || !slices.ContainsFunc(list, func(m canon.Member) bool { return strings.EqualFold(m.Name, "action") }) {
 		return result
 	}
-	if json.Unmarshal(object(without(list, "_meta")), new(mcp.ElicitResult)) != nil {
+	if json.Unmarshal(canon.Object(without(list, "_meta")), new(mcp.ElicitResult)) != nil {
 		list = nil
 	}
 	return b.noted(list, noteFor(result, waits...))
@@ -149,16 +129,16 @@ func (b *Bridge) keepResult(result json.RawMessage, waits []string) json.RawMess
 
 // noted is the object with the note in its _meta. Where that is no object it is made one, and the
 // message is ambiguous.
-func (b *Bridge) noted(list []member, note json.RawMessage) json.RawMessage {
-	var meta []member
+func (b *Bridge) noted(list []canon.Member, note json.RawMessage) json.RawMessage {
+	var meta []canon.Member
 	if raw := last(list, "_meta"); raw != nil && string(raw) != "null" {
 		var err error
 		if meta, _, err = members(raw); err != nil {
 			meta, note = nil, ambiguous
 		}
 	}
-	meta = append(without(meta, b.text), member{b.text, note})
-	return object(append(without(list, "_meta"), member{"_meta", object(meta)}))
+	meta = append(without(meta, b.text), canon.Member{Name: b.text, Value: note})
+	return canon.Object(append(without(list, "_meta"), canon.Member{Name: "_meta", Value: canon.Object(meta)}))
 }
 
 // Why a body is not read. The SDK's error for what is no JSON would repeat it.
@@ -201,15 +181,15 @@ func (b *Bridge) keepMessage(body json.RawMessage, waits []string) (kept json.Ra
 	}
 	for i, m := range list {
 		switch {
-		case m.name == "params" && method == "tools/call":
-			list[i].value = b.keepCall(m.value)
-		case m.name == "params" && method == "initialize":
-			begins = !namesVersion(m.value)
-		case m.name == "result":
-			list[i].value = b.keepResult(m.value, waits)
+		case m.Name == "params" && method == "tools/call":
+			list[i].Value = b.keepCall(m.Value)
+		case m.Name == "params" && method == "initialize":
+			begins = !namesVersion(m.Value)
+		case m.Name == "result":
+			list[i].Value = b.keepResult(m.Value, waits)
 		}
 	}
-	return object(list), begins, nil
+	return canon.Object(list), begins, nil
 }
 
 // namesVersion reports whether a request with those params is of protocol 2026-07-28, in which each

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,7 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -190,29 +187,7 @@ func serveHTTP(t *testing.T) string {
 	if err := os.WriteFile(file, []byte("the-token-of-ann ann\nthe-token-of-bob bob\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	free, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	free.Close()
-	cmd := command(dir, "-http", address, "-tokens", file)
-	cmd.Stderr = &bytes.Buffer{}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Signal(os.Interrupt)
-		cmd.Wait()
-	})
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
-		if c, err := net.Dial("tcp", address); err == nil {
-			c.Close()
-			return address
-		}
-	}
-	t.Fatalf("the server does not listen: %s", cmd.Stderr)
-	return ""
+	return startReplicas(t, 1, func() *exec.Cmd { return command(dir, "-http", "localhost:0", "-tokens", file) }).next()
 }
 
 type bearer string

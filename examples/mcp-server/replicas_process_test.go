@@ -59,7 +59,7 @@ func startReplicas(t *testing.T, n int, command func() *exec.Cmd) *replicas {
 // start starts a process and waits until it serves. It ends with this one: see TestMain.
 func (r *replicas) start() (*replica, error) {
 	cmd := r.command()
-	cmd.Stderr = nil
+	cmd.Stderr, cmd.Env = nil, append(cmd.Env, "MCP_SERVER_LEASH=1")
 	if _, err := cmd.StdinPipe(); err != nil {
 		return nil, err
 	}

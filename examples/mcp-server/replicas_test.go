@@ -86,7 +86,7 @@ func newExperiment(t *testing.T, processes int, env []string, args ...string) *e
 	args = append(args, "-http", "localhost:0", "-tokens", x.file("users"), "-journal", x.file("journal"))
 	x.replicas = startReplicas(t, processes, func() *exec.Cmd {
 		cmd := command(x.dir, args...)
-		cmd.Env = append(append(cmd.Env, "MCP_SERVER_LEASH=1"), env...)
+		cmd.Env = append(cmd.Env, env...)
 		return cmd
 	})
 	return x

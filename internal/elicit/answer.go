@@ -125,6 +125,20 @@ func index(value json.RawMessage) json.RawMessage {
 	return quoted
 }
 
+// AskAgain reports whether the error is of an answer alone, so that another one to the same
+// question can be a good one. An answer that is too large is refused before its interaction is
+// looked at, which is why the error names none: whether the question is open turns out with the
+// next request.
+func AskAgain(e *gate.Error) bool {
+	switch e.Code {
+	case gate.ErrInvalidAnswer, gate.ErrUnauthorized: // it may not be remembered
+		return e.StillOpen
+	case gate.ErrTooLarge:
+		return e.StillOpen || e.Interaction.IsZero()
+	}
+	return false
+}
+
 // MaxReason bounds what a question that is asked again says of the former answer, in bytes.
 const MaxReason = 512
 
