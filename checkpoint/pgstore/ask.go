@@ -1,8 +1,8 @@
 package pgstore
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"runtime"
 	"time"
 
@@ -11,11 +11,13 @@ import (
 
 // A question is a read of at most one row, on its way to the server.
 type question struct {
-	sql       string
-	arguments []any
-	scan      func(row pgx.Row) error // into what the caller looks at once done has been answered
-	until     time.Time               // nobody waits for the answer any more
-	done      chan error              // holds one
+	sql   string // finds rows by their keys, which are its first column
+	key   []byte
+	scan  func(row pgx.Row) error // what follows the key, into what the caller looks at once done has been answered
+	until time.Time               // nobody waits for the answer any more
+	done  chan error              // holds one
+
+	found bool // of the goroutine that answers it
 }
 
 // askers is how many connections carry questions: a large record holds up only those that go with
@@ -25,13 +27,14 @@ const askers = 2
 // maxQuestions is how many go together.
 const maxQuestions = 64
 
-// ask reads one row, again where a connection turns out to be lost. What callers ask at the same
-// time goes to the server in one round trip. Where it returns an error, scan may still be running.
-func (s *Store) ask(ctx context.Context, sql string, scan func(row pgx.Row) error, arguments ...any) error {
+// ask reads the row of a key, again where a connection turns out to be lost. What callers ask at
+// the same time goes to the server in one round trip, and in one statement where the words are the
+// same. Where it returns an error, scan may still be running.
+func (s *Store) ask(ctx context.Context, sql string, key []byte, scan func(row pgx.Row) error) error {
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	q := &question{sql, arguments, scan, time.Now().Add(s.opts.Timeout), make(chan error, 1)}
+	q := &question{sql: sql, key: key, scan: scan, until: time.Now().Add(s.opts.Timeout), done: make(chan error, 1)}
 	bounded, cancel := context.WithDeadline(ctx, q.until)
 	defer cancel()
 	select {
@@ -77,49 +80,63 @@ func (s *Store) answerAll() {
 // answer answers the questions together or, where there is an error in an answer, each on its own:
 // it takes no other along. Where there is no answer, none of them has one.
 func (s *Store) answer(group []*question) {
-	err := s.answerTogether(group)
-	if err == nil {
-		return
-	}
+	err := s.find(group)
 	for _, q := range group {
-		if len(group) > 1 && answered(err) {
-			q.done <- s.answerOne(q)
-		} else {
-			q.done <- err
+		alone := err
+		if err != nil && len(group) > 1 && answered(err) {
+			alone = s.find([]*question{q})
 		}
+		if alone == nil && !q.found {
+			alone = pgx.ErrNoRows
+		}
+		q.done <- alone
 	}
 }
 
 // answered reports whether an error is one of the server's, or what it said made no sense.
 func answered(err error) bool { return state(err) != "" || reasonOf(err) == Broken }
 
-func (s *Store) answerTogether(group []*question) error {
+// find finds the rows of the questions, those with the same words by one statement.
+func (s *Store) find(group []*question) error {
 	ctx, cancel := context.WithDeadline(s.ctx, group[len(group)-1].until) // nobody waits any longer
 	defer cancel()
-	found := make([]error, len(group))
-	err := s.repeat(s.ctx, ctx, func() error {
+	same := make(map[string][]*question)
+	for _, q := range group {
+		same[q.sql] = append(same[q.sql], q)
+	}
+	return s.repeat(s.ctx, ctx, func() error {
 		var batch pgx.Batch
-		for i, q := range group {
-			batch.Queue(q.sql, q.arguments...).QueryRow(func(row pgx.Row) error {
-				if found[i] = q.scan(row); errors.Is(found[i], pgx.ErrNoRows) {
-					return nil // an answer like any other
-				}
-				return found[i]
-			})
+		for sql, questions := range same {
+			var keys [][]byte
+			for _, q := range questions {
+				keys, q.found = append(keys, q.key), false
+			}
+			batch.Queue(sql, keys).Query(func(rows pgx.Rows) error { return scanFound(rows, questions) })
 		}
 		return s.pool.SendBatch(ctx, &batch).Close()
 	})
-	if err != nil {
-		return err
-	}
-	for i, q := range group {
-		q.done <- found[i]
-	}
-	return nil
 }
 
-func (s *Store) answerOne(q *question) error {
-	ctx, cancel := context.WithDeadline(s.ctx, q.until)
-	defer cancel()
-	return s.repeat(s.ctx, ctx, func() error { return q.scan(s.pool.QueryRow(ctx, q.sql, q.arguments...)) })
+func scanFound(rows pgx.Rows, questions []*question) error {
+	for rows.Next() {
+		var key []byte
+		if err := rows.Scan(append([]any{&key}, make([]any, len(rows.FieldDescriptions())-1)...)...); err != nil {
+			return err
+		}
+		for _, q := range questions {
+			if !bytes.Equal(q.key, key) {
+				continue
+			}
+			q.found = true
+			if err := q.scan(behindKey{rows}); err != nil {
+				return err
+			}
+		}
+	}
+	return rows.Err()
 }
+
+// behindKey is a row without its first column.
+type behindKey struct{ row pgx.Row }
+
+func (r behindKey) Scan(to ...any) error { return r.row.Scan(append([]any{nil}, to...)...) }

@@ -93,7 +93,7 @@ func wantIndexes(t *testing.T, conn *pgx.Conn, s statements) {
 	id, scope := make([]byte, 12), make([]byte, 32)
 	ids, numbers := [][]byte{id}, []int64{1}
 	arguments := map[string][]any{
-		"load": {id}, "find": {scope}, "byID": {ids}, "known": {ids}, "holders": {ids}, "usage": {scope}, "alive": {id}, "owners": {ids},
+		"load": {ids}, "find": {ids}, "byID": {ids}, "known": {ids}, "holders": {ids}, "usage": {ids}, "owners": {ids},
 		"list": {[]int16{1, 2, 16}, scope, id, scope, 101}, "due": {int64(2000), int64(0), id, 17}, "rows": {id, id, 10, 1000},
 		"audit": {int64(100), 10}, "joinProcess": {"p", int64(1)}, "joinMember": {id, "p1"}, "leave": {ids}, "beat": {"p1", int64(1)},
 		"end": {"p1"}, "live": {ids, 1}, "remove": {ids, numbers, 1}, "release": {ids},

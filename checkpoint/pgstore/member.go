@@ -103,12 +103,14 @@ func (m *member) Alive(ctx context.Context, owner string) (bool, error) {
 	if m.store.hasLeft(owner) {
 		return false, ctx.Err()
 	}
-	var alive bool
-	err := m.store.ask(ctx, m.store.sql.alive, func(row pgx.Row) error { return row.Scan(&alive) }, []byte(owner))
-	if err != nil {
+	err := m.store.ask(ctx, m.store.sql.owners, []byte(owner), func(pgx.Row) error { return nil })
+	switch {
+	case errors.Is(err, checkpoint.ErrNotFound):
+		return false, nil
+	case err != nil:
 		return false, fmt.Errorf("ask for owner %q: %w", owner, err)
 	}
-	return alive, nil
+	return true, nil
 }
 
 // Now implements [checkpoint.Member]: it is the server's time, and the latest that this process saw

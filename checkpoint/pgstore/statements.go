@@ -13,7 +13,7 @@ import (
 type statements struct {
 	load, find, list, due, byID, rows, audit, usage            string
 	ledger, join, joinProcess, joinMember, leave, beat, bury   string
-	alive, known, holders, owners, joined                      string
+	known, holders, owners, joined                             string
 	order, head, flush, live, remove, release, put, row        string
 	trim, meta, notify, lazy, checks, format, time, end, bound string
 }
@@ -67,8 +67,9 @@ func newStatements(schema string) statements {
 
 		// The floor comes with what is read, so that a deadline is never compared with an earlier
 		// time.
-		load: `SELECT ` + columns + `, (SELECT floor FROM parley.head WHERE one) FROM parley.record r WHERE r.id = $1`,
-		find: `SELECT ` + columns + `, (SELECT floor FROM parley.head WHERE one) FROM parley.record r WHERE r.start = $1`,
+		load: `SELECT r.id, ` + columns + `, (SELECT floor FROM parley.head WHERE one) FROM parley.record r WHERE r.id = ANY($1::bytea[])`,
+		find: `SELECT r.start, ` + columns + `, (SELECT floor FROM parley.head WHERE one) FROM parley.record r
+			WHERE r.start = ANY($1::bytea[])`,
 		byID: `SELECT ` + columns + ` FROM parley.record r WHERE r.id = ANY($1::bytea[])`,
 		// One look into the index for each status; only the records of the page are fetched, one by
 		// one: a plan that does not know the limit would go through all of them otherwise.
@@ -86,7 +87,7 @@ func newStatements(schema string) statements {
 				FROM (SELECT name, data FROM parley.record_row WHERE id = $1 AND name >= $2 ORDER BY name LIMIT $3) page
 			) sized WHERE before < $4 ORDER BY name`,
 		audit: `SELECT seq, data FROM parley.audit WHERE seq > $1 ORDER BY seq LIMIT $2`,
-		usage: `SELECT active, bytes FROM parley.usage WHERE scope = $1`,
+		usage: `SELECT scope, active, bytes FROM parley.usage WHERE scope = ANY($1::bytea[])`,
 
 		ledger: `SELECT l.id, l.meta, (SELECT floor FROM parley.head WHERE one) FROM parley.ledger l`,
 		join:   `INSERT INTO parley.ledger (id, meta) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
@@ -103,8 +104,6 @@ func newStatements(schema string) statements {
 		time: `SELECT ` + clockNow,
 		end:  `DELETE FROM parley.process WHERE id = $1`,
 		bury: `DELETE FROM parley.process WHERE until < clock_timestamp() - interval '1 day'`,
-		alive: `SELECT EXISTS (SELECT 1 FROM parley.member m JOIN parley.process p ON p.id = m.process
-			WHERE m.owner = $1 AND p.until > clock_timestamp())`,
 
 		order:   `SELECT 1 FROM parley.head WHERE one FOR UPDATE`,
 		known:   `SELECT id, revision, scope, epoch, start FROM parley.record WHERE id = ANY($1::bytea[])`,
@@ -189,7 +188,7 @@ func newStatements(schema string) statements {
 func (s *statements) each() []*string {
 	return []*string{
 		&s.load, &s.find, &s.list, &s.due, &s.byID, &s.rows, &s.audit, &s.usage, &s.ledger, &s.join, &s.joinProcess, &s.joinMember,
-		&s.leave, &s.beat, &s.bury, &s.alive, &s.known, &s.holders, &s.owners, &s.joined, &s.order, &s.head, &s.flush, &s.live,
+		&s.leave, &s.beat, &s.bury, &s.known, &s.holders, &s.owners, &s.joined, &s.order, &s.head, &s.flush, &s.live,
 		&s.remove, &s.release, &s.put, &s.row, &s.trim,
 		&s.meta, &s.notify, &s.lazy, &s.bound, &s.checks, &s.format, &s.time, &s.end,
 	}

@@ -177,10 +177,10 @@ func (s *Store) one(ctx context.Context, sql string, key []byte) (checkpoint.Rec
 		record checkpoint.Record
 		floor  int64
 	}
-	err := s.ask(ctx, sql, func(row pgx.Row) (err error) {
+	err := s.ask(ctx, sql, key, func(row pgx.Row) (err error) {
 		found.record, err = scanRecord(row, &found.floor)
 		return err
-	}, key)
+	})
 	if err != nil {
 		return checkpoint.Record{}, err
 	}

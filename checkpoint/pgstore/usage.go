@@ -13,7 +13,7 @@ import (
 // Usage implements [checkpoint.Store].
 func (s *Store) Usage(ctx context.Context, scope checkpoint.Hash) (checkpoint.Usage, error) {
 	var u checkpoint.Usage
-	err := s.ask(ctx, s.sql.usage, func(row pgx.Row) error { return row.Scan(&u.Active, &u.Bytes) }, scope[:])
+	err := s.ask(ctx, s.sql.usage, scope[:], func(row pgx.Row) error { return row.Scan(&u.Active, &u.Bytes) })
 	switch {
 	case errors.Is(err, checkpoint.ErrNotFound): // nothing was ever held
 		return checkpoint.Usage{}, nil
