@@ -2,7 +2,6 @@ package gate_test
 
 import (
 	"context"
-	"flag"
 	"log/slog"
 	"slices"
 	"testing"
@@ -53,22 +52,11 @@ func newSchema(t *testing.T, url string) string {
 // The model again, with two gates in two processes of one database.
 func TestModelOnPostgres(t *testing.T) {
 	url := pgtest.URL(t)
-	fewer(t, "10")
+	pgtest.FewerChecks(t, "10")
 	model(t, func() [2]checkpoint.Store {
 		schema := newSchema(t, url)
 		return [2]checkpoint.Store{timeless{openPostgres(t, url, schema)}, timeless{openPostgres(t, url, schema)}}
 	})
-}
-
-// fewer makes rapid try fewer times: a server takes longer than memory does.
-func fewer(t *testing.T, checks string) {
-	t.Helper()
-	f := flag.Lookup("rapid.checks")
-	was := f.Value.String()
-	if err := f.Value.Set(checks); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.Value.Set(was) }) // it was a number before
 }
 
 // R24: an answer that is given at one replica continues the handler that waits at another, within a

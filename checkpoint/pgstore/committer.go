@@ -114,7 +114,7 @@ func nothingExecuted(err error) bool {
 	case serialization, deadlock, readOnlyServer:
 		return true
 	}
-	return pgconn.SafeToRetry(err)
+	return stale(err) || pgconn.SafeToRetry(err)
 }
 
 // writeOne makes one statement that writes, and scans the row that it returns, if it is to return

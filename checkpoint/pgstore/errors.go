@@ -29,7 +29,7 @@ const (
 	Full        Reason = "no room"       // on its disk, in its memory, or for one more connection
 	Denied      Reason = "not permitted" // to this role
 	Slow        Reason = "timed out"
-	Aborted     Reason = "transaction aborted" // by a serialization failure or a deadlock, again and again; nothing was executed
+	Aborted     Reason = "transaction aborted" // for another one's sake, or for a lost statement, again and again; nothing was executed
 	Broken      Reason = "unexpected error"    // of the server
 )
 
@@ -52,7 +52,7 @@ func (e *ServerError) Error() string {
 // help is what whoever runs the server can do, where its own words do not say so.
 func (e *ServerError) help() string {
 	switch code := state(e.Err); {
-	case code == protocolViolation && strings.Contains(e.Err.Error(), "startup parameter"):
+	case code == protocolViolation && strings.Contains(e.Err.Error(), "startup parameter"), code == noStatement, code == twoStatements:
 		return "for a pooler in transaction mode set Options.Pooler"
 	case code == denied:
 		return "grant it to the role that the URL names (docs/scaling.md)"
@@ -85,12 +85,22 @@ const (
 	idleInTx        = "25P03"
 	longTx          = "25P04"
 	noDatabase      = "3D000"
+	noStatement     = "26000" // of the name under which it was prepared
+	twoStatements   = "42P05"
 
 	tooManyConnections = "53300"
 
 	// What pgbouncer says to settings of a session, and PostgreSQL never.
 	protocolViolation = "08P01"
 )
+
+// stale reports whether a prepared statement is not what the driver believes: somebody made the
+// session discard it, or changed the columns of a table. The statement was not executed, and aborts
+// the transaction.
+func stale(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == noStatement || pg.Routine == "RevalidateCachedQuery")
+}
 
 func state(err error) string {
 	var pg *pgconn.PgError
@@ -129,7 +139,7 @@ func reasonOf(err error) Reason {
 		return Unmigrated
 	case code == denied, len(code) == 5 && code[:2] == "28":
 		return Denied
-	case code == serialization, code == deadlock:
+	case code == serialization, code == deadlock, stale(err):
 		return Aborted
 	case code == cancelled, code == lockTimeout, code == idleInTx, code == longTx, errors.Is(err, context.DeadlineExceeded):
 		return Slow

@@ -17,7 +17,7 @@ func TestReasons(t *testing.T) {
 	s := open(t, url, &pgstore.Options{Schema: schema, Logger: quiet, Quiet: true})
 	for state, want := range map[string]pgstore.Reason{
 		"53100": pgstore.Full, "53200": pgstore.Full, "53300": pgstore.Full, "25006": pgstore.Standby, "40001": pgstore.Aborted,
-		"40P01": pgstore.Aborted, "42501": pgstore.Denied, "57014": pgstore.Slow, "55P03": pgstore.Slow, "57P01": pgstore.Unreachable,
+		"40P01": pgstore.Aborted, "26000": pgstore.Aborted, "42501": pgstore.Denied, "57014": pgstore.Slow, "55P03": pgstore.Slow, "57P01": pgstore.Unreachable,
 		"XX000": pgstore.Broken,
 	} {
 		execute(t, url, "CREATE OR REPLACE FUNCTION "+schema+".fail() RETURNS trigger LANGUAGE plpgsql AS "+

@@ -3,7 +3,6 @@ package pgstore_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -27,7 +26,7 @@ func TestMain(m *testing.M) {
 
 func TestContract(t *testing.T) {
 	url := pgtest.URL(t)
-	fewer(t, "25")
+	pgtest.FewerChecks(t, "25")
 	contract(t, url, url, &pgstore.Options{})
 }
 
@@ -45,7 +44,7 @@ func TestContractThroughPooler(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	fewer(t, "8")
+	pgtest.FewerChecks(t, "8")
 	contract(t, server.URL(), pooler, &pgstore.Options{Pooler: true, ListenURL: server.URL()})
 }
 
@@ -75,20 +74,6 @@ func contract(t *testing.T, url, address string, o *pgstore.Options) {
 		Crash: func(t testing.TB, s checkpoint.Store) checkpoint.Store { return openAt(t, schemas[s]) },
 		Check: func(t testing.TB, s checkpoint.Store) { checkUsage(t, url, schemas[s]) },
 	})
-}
-
-// fewer makes rapid try the model fewer times: each takes tables of its own. A flag says otherwise.
-func fewer(t *testing.T, checks string) {
-	t.Helper()
-	f := flag.Lookup("rapid.checks")
-	was := f.Value.String()
-	if was != f.DefValue {
-		return
-	}
-	if err := f.Value.Set(checks); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.Value.Set(was) }) // it was a number before
 }
 
 // migrated makes a schema with the tables of a store, and removes it when the test ends.

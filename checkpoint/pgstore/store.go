@@ -141,10 +141,10 @@ func (s *Store) repeat(ctx, bounded context.Context, request func() error) error
 // distrust gives up all connections where one of them was lost to a server that ended, or has
 // brought no answer for as long as any request may take: the others are likely to be as dead, and
 // each would be found out by a request of its own. After a failover they lead to a server that is
-// read only.
+// read only. Statements that are stale on one of them are prepared anew on another.
 func (s *Store) distrust(err error) {
 	silent := state(err) == "" && errors.Is(err, context.DeadlineExceeded)
-	if reason := reasonOf(err); silent || reason == Unreachable || reason == Standby {
+	if reason := reasonOf(err); silent || stale(err) || reason == Unreachable || reason == Standby {
 		s.pool.Reset()
 	}
 }

@@ -3,6 +3,7 @@ package pgtest
 import (
 	"crypto/rand"
 	"errors"
+	"flag"
 	"os"
 	"strings"
 	"sync"
@@ -49,3 +50,18 @@ func check(t testing.TB, err error) {
 
 // Schema returns the name of a schema that nobody has.
 func Schema() string { return "parley_test_" + strings.ToLower(rand.Text()[:16]) }
+
+// FewerChecks makes rapid try fewer times until the test ends: a server takes longer than memory
+// does. A flag says otherwise.
+func FewerChecks(t testing.TB, checks string) {
+	t.Helper()
+	f := flag.Lookup("rapid.checks")
+	was := f.Value.String()
+	if was != f.DefValue {
+		return
+	}
+	if err := f.Value.Set(checks); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Value.Set(was) }) // it was a number before
+}
