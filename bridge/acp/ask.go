@@ -195,6 +195,9 @@ func (a *asking) put(ctx context.Context, q gate.Question) (w wireQuestion, resu
 		return w, nil, err
 	}
 	result, err = a.turn.bridge.peer.CallExtension(waiting, extension+w.method, w.params)
+	if twoWays(err) {
+		result, err = nil, nil // which is no answer, as what it stands for
+	}
 	if err != nil {
 		a.turn.bridge.givenUp()
 	}

@@ -81,9 +81,10 @@ func requestError(e *gate.Error) *acp.RequestError {
 
 // The numbers of JSON-RPC and ACP that matter here.
 const (
-	codeNoMethod      = -32601
-	codeInvalidParams = -32602
-	codeInternal      = -32603
-	codeCancelled     = -32800
-	codeAuthRequired  = -32000
+	codeInvalidRequest = -32600
+	codeNoMethod       = -32601
+	codeInvalidParams  = -32602
+	codeInternal       = -32603
+	codeCancelled      = -32800
+	codeAuthRequired   = -32000
 )

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -68,7 +69,7 @@ func (r *inbound) line() ([]byte, error) {
 type message struct {
 	Version string            `json:"jsonrpc"`
 	ID      *json.RawMessage  `json:"id,omitempty"` // nil where it is null
-	Method  string            `json:"method"`
+	Method  string            `json:"method,omitempty"`
 	Params  json.RawMessage   `json:"params,omitempty"`
 	Error   *acp.RequestError `json:"error,omitempty"`
 }
@@ -94,6 +95,8 @@ func (b *Bridge) noticed(line []byte) []byte {
 		return []byte("\n") // the SDK would write it to the log, with what a person may have typed
 	}
 	switch {
+	case m.Method == "":
+		return answered(line, m)
 	case m.Method == acp.AgentMethodSessionPrompt && m.ID != nil:
 		return b.prompted(line, m)
 	case m.Method == acp.AgentMethodSessionCancel:
@@ -115,11 +118,40 @@ func (b *Bridge) noticed(line []byte) []byte {
 		if json.Unmarshal(m.Params, &p) == nil {
 			b.cancelRequest(requestID(p.RequestID))
 		}
-	case m.Method != "" && !b.whole && !strings.HasPrefix(m.Method, "_") && !slices.Contains(methods, m.Method):
+	case !b.whole && !strings.HasPrefix(m.Method, "_") && !slices.Contains(methods, m.Method):
 		m.Method = unserved + m.Method
 		return m.line()
 	}
 	return line
+}
+
+// answered returns a response as the SDK is to read it. Of one that can be read in two ways the SDK
+// would take the last one, and names in any case: a gateway before the agent may have taken it for
+// another answer.
+func answered(line []byte, m message) []byte {
+	list, twice, _ := canon.Members(line) // it was read as an object
+	said := map[string]bool{}             // what there is, and is not null
+	for _, has := range list {
+		for _, name := range []string{"jsonrpc", "id", "method", "result", "error"} {
+			twice = twice || has.Name != name && strings.EqualFold(has.Name, name)
+		}
+		said[has.Name] = string(has.Value) != "null"
+	}
+	if !twice && !(said["result"] && said["error"]) {
+		return line
+	}
+	m.Version = "2.0"
+	m.Error = &acp.RequestError{Code: codeInvalidRequest, Message: "the response can be read in two ways", Data: dataTwoWays}
+	return m.line()
+}
+
+// dataTwoWays is the data of the error that stands for a response that can be read in two ways. A
+// client that sends it is asked again.
+const dataTwoWays = "parley/two-ways"
+
+func twoWays(err error) bool {
+	e, ok := errors.AsType[*acp.RequestError](err)
+	return ok && e.Data == dataTwoWays
 }
 
 // unserved begins the name of an extension that no agent has. It makes one of a method that the

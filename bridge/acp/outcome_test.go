@@ -65,6 +65,46 @@ func TestNoOutcome(t *testing.T) {
 	}
 }
 
+// R15, R16: a response that can be read in two ways is no answer, whatever the ways are. It is asked
+// again, and the answer to that counts.
+func TestTwoWays(t *testing.T) {
+	page := page()
+	for name, form := range map[string]string{
+		"the result twice":                   `{"jsonrpc":"2.0","id":%[1]s,"result":%[2]s,"result":%[3]s}`,
+		"the result in two cases":            `{"jsonrpc":"2.0","id":%[1]s,"result":%[2]s,"Result":%[3]s}`,
+		"the result in two cases, the other": `{"jsonrpc":"2.0","id":%[1]s,"RESULT":%[2]s,"result":%[3]s}`,
+		"the result in another case":         `{"jsonrpc":"2.0","id":%[1]s,"Result":%[3]s}`,
+		"the id twice":                       `{"jsonrpc":"2.0","id":999,"id":%[1]s,"result":%[3]s}`,
+		"the id in another case":             `{"jsonrpc":"2.0","Id":%[1]s,"result":%[3]s}`,
+		"a result and an error":              `{"jsonrpc":"2.0","id":%[1]s,"error":{"code":-32603,"message":"no"},"result":%[3]s}`,
+		"a result and an error, in a case":   `{"jsonrpc":"2.0","id":%[1]s,"Error":{"code":-32603,"message":"no"},"result":%[3]s}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var effects counter
+			e := connect(t, memGate(t, deploy(&effects, nil), page), nil, caller(nil), both)
+			for _, round := range []struct{ prompt, method, no, yes string }{
+				{`deploy {"service":"api"}`, permission, selected("reject_once"), selected("allow_once")},
+				{page.Name(), elicit, `{"action":"decline"}`, `{"action":"accept"}`},
+			} {
+				id := e.prompt(round.prompt)
+				e.write(form, e.asked(round.method).ID, round.no, round.yes)
+				e.answer(e.asked(round.method), round.no)
+				if got := statuses("call-"+strings.Fields(round.prompt)[0], e.ends(id, "end_turn")); !slices.Equal(got, []string{"failed"}) {
+					t.Errorf("%s: statuses %v", round.prompt, got)
+				}
+			}
+			effects.want(t, 0)
+		})
+	}
+	// An error that is null is none: some clients write every member.
+	var effects counter
+	e := connect(t, memGate(t, deploy(&effects, nil)), nil, caller(nil), plain)
+	id := e.prompt(`deploy {"service":"api"}`)
+	e.write(`{"jsonrpc":"2.0","id":%s,"error":null,"result":%s}`, e.asked(permission).ID, selected("allow_once"))
+	e.ends(id, "end_turn")
+	effects.want(t, 1)
+}
+
 // An answer that comes after one that was none counts.
 func TestAnsweredAgain(t *testing.T) {
 	var effects counter

@@ -46,7 +46,7 @@ const endingSchema = `{"type":"object","title":"Ending","description":"how the w
 // an [Ending]. The specification has structured content conform to the schema always, and clients
 // check it for errors as well (the TypeScript SDK, version 1).
 func withEnding(output json.RawMessage) (json.RawMessage, error) {
-	list, _, err := members(output)
+	list, _, err := canon.Members(output)
 	if err != nil {
 		return nil, fmt.Errorf("output schema: %w", err)
 	}
@@ -68,7 +68,7 @@ func withEnding(output json.RawMessage) (json.RawMessage, error) {
 // localRef returns the first reference within the schema that is not to a definition.
 func localRef(raw json.RawMessage) string {
 	var parts []json.RawMessage
-	if list, _, err := members(raw); err == nil {
+	if list, _, err := canon.Members(raw); err == nil {
 		for _, m := range list {
 			var ref string
 			if m.Name == "$ref" && json.Unmarshal(m.Value, &ref) == nil && strings.HasPrefix(ref, "#") &&

@@ -1,10 +1,8 @@
 package mcpbridge
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -19,36 +17,6 @@ import (
 // took for a decline could so be an accept, and an identifier of 17 digits another one. The
 // bridge's transport therefore takes the text of answers out of a message before the SDK sees it,
 // and hands it on as a string in _meta, under a name that no client knows.
-
-// members reads one JSON object, its members in their order. It reports whether a name is there
-// twice. It fails where raw is no object.
-func members(raw json.RawMessage) (list []canon.Member, twice bool, err error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	if delim, err := d.Token(); err != nil || delim != json.Delim('{') {
-		return nil, false, errors.Join(errors.New("not an object"), err)
-	}
-	seen := map[string]bool{}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, false, err
-		}
-		m := canon.Member{Name: name.(string)} // the tokenizer has no other names
-		if err := d.Decode(&m.Value); err != nil {
-			return nil, false, err
-		}
-		twice = twice || seen[m.Name]
-		seen[m.Name] = true
-		list = append(list, m)
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, false, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, false, errors.New("more than one value")
-	}
-	return list, twice, nil
-}
 
 // last is the value of a name, as the SDK reads it: of several the last one.
 func last(list []canon.Member, name string) (value json.RawMessage) {
@@ -89,7 +57,7 @@ func noteFor(text json.RawMessage, waits ...string) json.RawMessage {
 // SDK's error for what it cannot decode has all of the params in it. Calls of other tools stay as
 // they are.
 func (b *Bridge) keepCall(params json.RawMessage) json.RawMessage {
-	list, twice, err := members(params)
+	list, twice, err := canon.Members(params)
 	if err != nil {
 		return params // the SDK refuses it
 	}
@@ -117,7 +85,7 @@ var noToken = json.RawMessage(`"-"`)
 // where the SDK would not decode it. Other results stay as they are. waits are the questions in
 // its session that it may answer.
 func (b *Bridge) keepResult(result json.RawMessage, waits []string) json.RawMessage {
-	list, _, err := members(result)
+	list, _, err := canon.Members(result)
 	if err != nil || !slices.ContainsFunc(list, func(m canon.Member) bool { return strings.EqualFold(m.Name, "action") }) {
 		return result
 	}
@@ -133,7 +101,7 @@ func (b *Bridge) noted(list []canon.Member, note json.RawMessage) json.RawMessag
 	var meta []canon.Member
 	if raw := last(list, "_meta"); raw != nil && string(raw) != "null" {
 		var err error
-		if meta, _, err = members(raw); err != nil {
+		if meta, _, err = canon.Members(raw); err != nil {
 			meta, note = nil, ambiguous
 		}
 	}
@@ -168,7 +136,7 @@ func (b *Bridge) keepBody(body []byte, waits []string) (kept []byte, begins bool
 }
 
 func (b *Bridge) keepMessage(body json.RawMessage, waits []string) (kept json.RawMessage, begins bool, err error) {
-	list, twice, err := members(body)
+	list, twice, err := canon.Members(body)
 	if err != nil {
 		return body, false, nil
 	}
@@ -195,10 +163,10 @@ func (b *Bridge) keepMessage(body json.RawMessage, waits []string) (kept json.Ra
 // namesVersion reports whether a request with those params is of protocol 2026-07-28, in which each
 // one names its version.
 func namesVersion(params json.RawMessage) bool {
-	list, _, err := members(params)
+	list, _, err := canon.Members(params)
 	if err != nil {
 		return false
 	}
-	meta, _, err := members(last(list, "_meta"))
+	meta, _, err := canon.Members(last(list, "_meta"))
 	return err == nil && last(meta, mcp.MetaKeyProtocolVersion) != nil
 }

@@ -3,12 +3,44 @@ package canon
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 )
 
 // A Member of a JSON object, where its place counts.
 type Member struct {
 	Name  string
 	Value json.RawMessage
+}
+
+// Members reads one JSON object, its members in their order. It reports whether a name is there
+// twice. It fails where raw is no object.
+func Members(raw []byte) (list []Member, twice bool, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if delim, err := d.Token(); err != nil || delim != json.Delim('{') {
+		return nil, false, errors.Join(errors.New("not an object"), err)
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, false, err
+		}
+		m := Member{Name: name.(string)} // the tokenizer has no other names
+		if err := d.Decode(&m.Value); err != nil {
+			return nil, false, err
+		}
+		twice = twice || seen[m.Name]
+		seen[m.Name] = true
+		list = append(list, m)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, false, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, false, errors.New("more than one value")
+	}
+	return list, twice, nil
 }
 
 // Object writes an object with its members in their order. Their values are not looked at.
