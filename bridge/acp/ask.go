@@ -129,9 +129,6 @@ func (a *asking) otherwise(ctx context.Context, w wireQuestion, q gate.Question,
 	}
 	log.WarnContext(ctx, "a client refused an elicitation of a mode that it declared")
 	a.refused[q.ID] = true
-	if refused.Code == codeNoMethod {
-		a.turn.bridge.withoutElicitation()
-	}
 	return true
 }
 
@@ -197,6 +194,9 @@ func (a *asking) put(ctx context.Context, q gate.Question) (w wireQuestion, resu
 	result, err = a.turn.bridge.peer.CallExtension(waiting, extension+w.method, w.params)
 	if twoWays(err) {
 		result, err = nil, nil // which is no answer, as what it stands for
+	}
+	if e, ok := errors.AsType[*acp.RequestError](err); ok && e.Code == codeNoMethod && w.method == acp.ClientMethodElicitationCreate {
+		a.turn.bridge.withoutElicitation() // before the next in line is asked
 	}
 	if err != nil {
 		a.turn.bridge.givenUp()
