@@ -13,8 +13,9 @@ import (
 // An Answer answers one prompt of the run, whole: every question of it has its answer in Answers.
 type Answer struct {
 	Interaction checkpoint.ID // the prompt's
-	// Token is the prompt's where the run's caller answers. Where it is empty, By answers: somebody
-	// else, by another road, who is authorized as an answerer (R24).
+	// Token is the prompt's where the run's caller answers. It is not in the answer's JSON. Where
+	// it is empty, By answers: somebody else, by another road, who is authorized as an answerer
+	// (R24). One of the two has to be there.
 	Token   gate.Token `json:"-"` // not by accident into a log
 	By      string
 	Answers gate.Answers
@@ -47,11 +48,21 @@ func (g *going) giveOne(ctx context.Context, answer Answer) error {
 	if _, twice := g.answers[e.Start]; twice {
 		return fmt.Errorf("%w: it is answered twice", gate.ErrInvalidAnswer)
 	}
-	if answer.Token != "" {
+	var err error
+	switch {
+	case len(answer.Answers) == 0: // with a token the gate takes that for a look at where the call stands
+		err = &gate.Error{Code: gate.ErrInvalidAnswer, Message: "the answer is missing", Interaction: answer.Interaction, StillOpen: true}
+	case answer.Token != "":
 		g.answers[e.Start] = answer
 		return nil
+	case answer.By == "": // a token that got lost on the way is no other road
+		err = &gate.Error{
+			Code: gate.ErrUnauthorized, Message: "the answer has no token, and does not say who answers instead",
+			Interaction: answer.Interaction, StillOpen: true,
+		}
+	default:
+		err = g.record(ctx, answer)
 	}
-	err := g.record(ctx, answer)
 	var no *gate.Error
 	if errors.As(err, &no) && no.Code != gate.ErrUnavailable {
 		g.refused = append(g.refused, Problem{Origin: e.origin(), Interaction: answer.Interaction, Err: err})

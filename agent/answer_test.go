@@ -44,7 +44,7 @@ func TestAnswerByAnotherRoad(t *testing.T) {
 	}
 }
 
-// R16: an answer that is refused is told, and the question is still open with its token.
+// R16, R18, R24: an answer that is refused is told, and the question is still open with its token.
 func TestRefusedAnswer(t *testing.T) {
 	var effects atomic.Int64
 	w := open(t, memstore.New(), worldOptions{
@@ -54,12 +54,16 @@ func TestRefusedAnswer(t *testing.T) {
 	q := of(t, run, "a")
 	forged := to(q, allow)
 	forged.Token = gate.Token(strings.Repeat("x", gate.TokenLength))
+	empty, lost := to(q, allow), to(q, allow)
+	empty.Answers, lost.Token = nil, "" // as of a JSON form, which has no token
 	for name, tt := range map[string]struct {
 		answer agent.Answer
 		want   gate.Code
 	}{
 		"an option that there is not": {to(q, `{"optionId":"maybe"}`), gate.ErrInvalidAnswer},
 		"a forged token":              {forged, gate.ErrInvalidContinuation},
+		"no answer":                   {empty, gate.ErrInvalidAnswer},
+		"no token, and nobody":        {lost, gate.ErrUnauthorized},
 	} {
 		again := w.resume(run.ID, tt.answer)
 		if len(again.Problems) != 1 || again.Problems[0].Call != "a" {

@@ -28,7 +28,9 @@ type Run struct {
 	Conversation string
 	Created      time.Time
 	Updated      time.Time // when its record was last written
-	// Questions are open. Only Start and Resume return them with their tokens.
+	// Questions are open. Only Start and Resume return them with their tokens. Beside an error
+	// there are none: [Agent.Inspect] tells what is open then, and the next Resume brings the
+	// tokens.
 	Questions []Question
 	// Problems say why a call waits although it does not wait for a person, and which answers were
 	// refused.
