@@ -52,7 +52,7 @@ func (b *Bridge) handler(t *tool) mcp.ToolHandler {
 		note := b.noteOf(req.Params.Meta)
 		c := &call{Bridge: b, tool: t, req: req, note: note, wire: wireOf(req, note.seen)}
 		if note.ambiguous {
-			return nil, malformed("a member of the params is there twice, or the text is no Unicode")
+			return nil, ambiguousParams()
 		}
 		progress, stop := b.reportProgress(ctx, req)
 		defer stop()

@@ -105,6 +105,8 @@ func (c *call) elicit(ctx context.Context, p *gate.Prompt, q gate.Question, para
 			return nil, unreadable(p, q, err)
 		}
 		return payload, nil
+	case stoodForTwoWays(err):
+		return nil, unreadable(p, q, errors.New("it can be read in two ways"))
 	case c.closing.Err() != nil:
 		return nil, shuttingDown()
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

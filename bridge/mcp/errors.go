@@ -101,6 +101,12 @@ func malformed(reason string) error {
 	return protocolError(jsonrpc.CodeInvalidParams, message, ErrorData{Code: gate.ErrInvalidAnswer})
 }
 
+// ambiguousParams refuses params of which it is not known what is answered, or called.
+func ambiguousParams() error {
+	const message = "invalid params: a member is there twice or in another case, or the text is no Unicode"
+	return protocolError(jsonrpc.CodeInvalidParams, message, ErrorData{Code: gate.ErrInvalidArguments})
+}
+
 // fail is what the client gets for an error of the gate, or of what the bridge does around it.
 func (c *call) fail(ctx context.Context, err error) (*mcp.CallToolResult, error) {
 	if wire, ok := err.(*jsonrpc.Error); ok { // one of this package's: a handler's is a private cause

@@ -1,6 +1,7 @@
 package mcpbridge
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -58,15 +59,11 @@ func noteFor(text json.RawMessage, waits ...string) json.RawMessage {
 // they are.
 func (b *Bridge) keepCall(params json.RawMessage) json.RawMessage {
 	list, twice, err := canon.Members(params)
-	if err != nil {
-		return params // the SDK refuses it
-	}
-	var name string
-	if json.Unmarshal(last(list, "name"), &name) != nil || !b.has(name) {
-		return params
+	if err != nil || !b.isCall(list) {
+		return params // where it is no object the SDK refuses it
 	}
 	note := ambiguous
-	if !twice {
+	if !twice && !b.noteIn(list) && !canon.InAnotherCase(list, "name", "arguments", "inputResponses", "requestState", "_meta") {
 		note = noteFor(last(list, "inputResponses"))
 	}
 	list = without(list, "inputResponses")
@@ -76,6 +73,18 @@ func (b *Bridge) keepCall(params json.RawMessage) json.RawMessage {
 		}
 	}
 	return b.noted(list, note)
+}
+
+// isCall reports whether the params call a tool of the bridge's.
+func (b *Bridge) isCall(params []canon.Member) bool {
+	var name string
+	return json.Unmarshal(last(params, "name"), &name) == nil && b.has(name)
+}
+
+// noteIn reports whether the message was found to be ambiguous before.
+func (b *Bridge) noteIn(params []canon.Member) bool {
+	meta, _, err := canon.Members(last(params, "_meta"))
+	return err == nil && bytes.Equal(last(meta, b.text), ambiguous)
 }
 
 // noToken is refused as every other string is that is no token.
@@ -112,7 +121,7 @@ func (b *Bridge) noted(list []canon.Member, note json.RawMessage) json.RawMessag
 // Why a body is not read. The SDK's error for what is no JSON would repeat it.
 var (
 	errNotJSON = errors.New("the body is not JSON")
-	errTwice   = errors.New("a member of the message is there twice")
+	errTwoWays = errors.New("the message can be read in two ways: a member is there twice, or in another case")
 )
 
 // keepBody is what the bridge's HTTP handler does with the body of a request: one message, or the
@@ -140,8 +149,8 @@ func (b *Bridge) keepMessage(body json.RawMessage, waits []string) (kept json.Ra
 	if err != nil {
 		return body, false, nil
 	}
-	if twice {
-		return nil, false, errTwice
+	if twice || twoWays(list) {
+		return nil, false, errTwoWays
 	}
 	var method string
 	if err := json.Unmarshal(last(list, "method"), &method); err != nil {

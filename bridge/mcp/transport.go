@@ -10,6 +10,10 @@ import (
 // Transport returns t with the answers of clients kept as they wrote them, so that numbers in forms
 // are exact, and an answer that can be read in two ways is refused. It is for stdio, pipes, and
 // transports of the application's own; for HTTP there is [Bridge.HTTPHandler].
+//
+// Of an [mcp.StdioTransport] and an [mcp.IOTransport] each message is one line. One that is none
+// ends nothing, and one that can be read in two ways is refused as a whole; of other transports,
+// which hand on what they have decoded, only answers are.
 func (b *Bridge) Transport(t mcp.Transport) mcp.Transport { return &transport{t, b} }
 
 type transport struct {
@@ -18,7 +22,7 @@ type transport struct {
 }
 
 func (t *transport) Connect(ctx context.Context) (mcp.Connection, error) {
-	c, err := t.Transport.Connect(ctx)
+	c, err := t.bridge.ofLines(t.Transport).Connect(ctx)
 	if err != nil {
 		return nil, err
 	}

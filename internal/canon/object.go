@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 )
 
 // A Member of a JSON object, where its place counts.
@@ -41,6 +43,14 @@ func Members(raw []byte) (list []Member, twice bool, err error) {
 		return nil, false, errors.New("more than one value")
 	}
 	return list, twice, nil
+}
+
+// InAnotherCase reports whether a member has one of the names in another case, for which some
+// readers take it.
+func InAnotherCase(list []Member, names ...string) bool {
+	return slices.ContainsFunc(list, func(m Member) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return m.Name != name && strings.EqualFold(m.Name, name) })
+	})
 }
 
 // Object writes an object with its members in their order. Their values are not looked at.
