@@ -51,6 +51,7 @@ var house = map[string]place{
 	"internal/canon":    {floor: 0, outside: []string{jsontext}},
 	"internal/crash":    {floor: 0},
 	"internal/durable":  {floor: 0},
+	"internal/lines":    {floor: 0},
 	"internal/pgtest":   {floor: 0, outside: []string{pgx}},
 	"internal/powercut": {floor: 0, beside: []string{"internal/crash"}},
 	"internal/resume":   {floor: 0},

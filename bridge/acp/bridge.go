@@ -101,7 +101,7 @@ func (b *Bridge) Connect(agent Agent, out io.Writer, in io.Reader) (*acp.AgentSi
 	b.out = newOutbound(out, b.sent)
 	whole, _ := agent.(acp.Agent)
 	b.whole = whole != nil
-	conn := acp.NewAgentSideConnection(&served{whole, agent, b}, b.out, &inbound{bridge: b, source: newLines(in)})
+	conn := acp.NewAgentSideConnection(&served{whole, agent, b}, b.out, newInbound(b, in))
 	conn.SetLogger(b.opts.Logger)
 	b.peer = conn
 	go b.out.write(conn.Done(), b.closing)

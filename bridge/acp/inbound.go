@@ -1,7 +1,6 @@
 package acpbridge
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/rand"
 	"encoding/json"
@@ -13,6 +12,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 
 	"github.com/parley-go/parley/internal/canon"
+	"github.com/parley-go/parley/internal/lines"
 )
 
 // An inbound is what the SDK reads from. Turns begin here, when their prompt is read, and are
@@ -21,48 +21,25 @@ import (
 // first and meet nothing.
 type inbound struct {
 	bridge *Bridge
-	source *bufio.Reader
-	rest   []byte // of the line that is being read
+	lines  *lines.Reader
 }
 
 // maxLine is what the SDK takes; it gives the connection up over a longer one.
 const maxLine = 10 << 20
 
-func newLines(in io.Reader) *bufio.Reader { return bufio.NewReaderSize(in, 64<<10) }
+func newInbound(b *Bridge, in io.Reader) *inbound {
+	return &inbound{bridge: b, lines: lines.NewReader(in, maxLine, b.noticed)}
+}
 
 func newKey() string { return rand.Text() }
 
 func (r *inbound) Read(p []byte) (int, error) {
 	<-r.bridge.connected // until then the SDK's connection is being set up, by a goroutine beside its reader
-	for len(r.rest) == 0 {
-		line, err := r.line()
-		if err != nil {
-			r.bridge.lost()
-			return 0, err
-		}
-		r.rest = line
+	n, err := r.lines.Read(p)
+	if err != nil {
+		r.bridge.lost()
 	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
-}
-
-// line reads a line and acts on it. One that is too long is handed on in pieces.
-func (r *inbound) line() ([]byte, error) {
-	var line []byte
-	for {
-		piece, err := r.source.ReadSlice('\n')
-		line = append(line, piece...)
-		switch {
-		case err == bufio.ErrBufferFull && len(line) <= maxLine:
-		case err == bufio.ErrBufferFull:
-			return line, nil
-		case err != nil && len(line) == 0:
-			return nil, err
-		default:
-			return r.bridge.noticed(line), nil
-		}
-	}
+	return n, err
 }
 
 // A message has the members that the SDK reads, in its types: what is one here is one there.

@@ -1,7 +1,6 @@
 package mcpbridge
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-go/parley/internal/canon"
+	"github.com/parley-go/parley/internal/lines"
 )
 
 // ofLines is the SDK's transport over lines with what the bridge does to each line before the SDK
@@ -20,70 +20,34 @@ import (
 // being asked, over a line that is no message; and of two members of a message with one name it
 // takes the last one.
 func (b *Bridge) ofLines(t mcp.Transport) mcp.Transport {
-	var lines mcp.IOTransport
+	var whole mcp.IOTransport
 	switch t := t.(type) {
 	case *mcp.StdioTransport:
-		lines = mcp.IOTransport{Reader: os.Stdin, Writer: neverClosed{os.Stdout}, MaxLineLength: t.MaxLineLength}
+		whole = mcp.IOTransport{Reader: os.Stdin, Writer: neverClosed{os.Stdout}, MaxLineLength: t.MaxLineLength}
 	case *mcp.IOTransport:
-		lines = *t
+		whole = *t
 	default:
 		return t
 	}
-	most := lines.MaxLineLength
+	most := whole.MaxLineLength
 	switch {
 	case most == 0:
 		most = mcp.DefaultMaxLineLength
 	case most < 0:
 		most = math.MaxInt
 	}
-	lines.Reader = &lineReader{Closer: lines.Reader, bridge: b, source: bufio.NewReaderSize(lines.Reader, 64<<10), most: most}
-	return &lines
+	in := whole.Reader
+	whole.Reader = struct {
+		io.Reader
+		io.Closer
+	}{lines.NewReader(in, most, b.exactLine), in}
+	return &whole
 }
 
 // neverClosed is the process's own output, as the SDK has it.
 type neverClosed struct{ io.Writer }
 
 func (neverClosed) Close() error { return nil }
-
-// A lineReader reads whole lines, as the SDK is to read them.
-type lineReader struct {
-	io.Closer
-	bridge *Bridge
-	source *bufio.Reader
-	most   int    // what the SDK takes; it gives the connection up over a longer one
-	rest   []byte // of the line that is being read
-}
-
-func (r *lineReader) Read(p []byte) (int, error) {
-	for len(r.rest) == 0 {
-		line, err := r.line()
-		if err != nil {
-			return 0, err
-		}
-		r.rest = line
-	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
-}
-
-// line reads a line. One that is too long is handed on in pieces.
-func (r *lineReader) line() ([]byte, error) {
-	var line []byte
-	for {
-		piece, err := r.source.ReadSlice('\n')
-		line = append(line, piece...)
-		switch {
-		case err == bufio.ErrBufferFull && len(line) <= r.most:
-		case err == bufio.ErrBufferFull:
-			return line, nil
-		case err != nil && len(line) == 0:
-			return nil, err
-		default:
-			return r.bridge.exactLine(line), nil
-		}
-	}
-}
 
 // exactLine is the line as the SDK is to read it; nil: it is not to read it. A line is one message,
 // or the batch of an old protocol.
