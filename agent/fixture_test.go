@@ -214,12 +214,16 @@ func deploying(services ...string) *schema.Message {
 	return scripted.Do(calls...)
 }
 
-// results says all results of tools of the conversation, one after the other.
+// results says all results of tools of the conversation, one after the other, also those of parts.
 func results(input []*schema.Message) string {
 	text := ""
 	for _, m := range input {
 		if m.Role == schema.Tool {
-			text += "[" + m.Content + "]"
+			text += "[" + m.Content
+			for _, p := range m.UserInputMultiContent {
+				text += p.Text
+			}
+			text += "]"
 		}
 	}
 	return text

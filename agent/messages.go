@@ -20,9 +20,6 @@ func encodeMessages(messages []*schema.Message) ([]byte, error) {
 	if !slices.ContainsFunc(messages, isOpen) {
 		return encodePlain(messages)
 	}
-	if i := slices.Index(messages, nil); i >= 0 {
-		return nil, fmt.Errorf("message %d is nil", i+1)
-	}
 	var buf bytes.Buffer
 	if err := gob.NewEncoder(&buf).Encode(messages); err != nil {
 		for i, m := range messages {

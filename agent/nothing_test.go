@@ -79,7 +79,7 @@ func TestToolGivesNothing(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				m := afterSaid(scripted.Do(call("p", "pay", map[string]int{"amount": 1})))
+				m := after(scripted.Do(call("p", "pay", map[string]int{"amount": 1})))
 				w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{half}, plain: []tool.BaseTool{face}, model: m, streaming: streaming})
 				wantFinished(t, w.start(), test.want)
 			})

@@ -85,10 +85,10 @@ func TestPiecesAreToldAsTheyCome(t *testing.T) {
 			return open(t, store, worldOptions{
 				tools: []*gate.Tool{half}, plain: []tool.BaseTool{face}, streaming: streaming,
 				model: scripted.Func(func(input []*schema.Message) (*schema.Message, error) {
-					if said(input) == "" {
+					if results(input) == "" {
 						return scripted.Do(call("s", "speak", `{}`)), nil
 					}
-					return scripted.Say("It was said: " + said(input)), nil
+					return scripted.Say("It was said: " + results(input)), nil
 				}),
 			})
 		}
@@ -188,7 +188,7 @@ func TestPartsAreToldAsText(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := open(t, memstore.New(), worldOptions{
-		tools: []*gate.Tool{half}, plain: []tool.BaseTool{face}, model: afterSaid(scripted.Do(call("p", "paint", `{}`))),
+		tools: []*gate.Tool{half}, plain: []tool.BaseTool{face}, model: after(scripted.Do(call("p", "paint", `{}`))),
 	})
 	lines, _, err := seen(t, w.agent.Start(t.Context(), releaseIt))
 	if err != nil {

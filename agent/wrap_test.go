@@ -102,31 +102,6 @@ func pieces[T any](ctx context.Context, p *payer, arguments string, make func(st
 	return reader, nil
 }
 
-// said is all that tools told the model, whatever form it has.
-func said(input []*schema.Message) string {
-	text := ""
-	for _, m := range input {
-		if m.Role != schema.Tool {
-			continue
-		}
-		text += "[" + m.Content
-		for _, p := range m.UserInputMultiContent {
-			text += p.Text
-		}
-		text += "]"
-	}
-	return text
-}
-
-func afterSaid(first *schema.Message) *scripted.Model {
-	return scripted.Func(func(input []*schema.Message) (*schema.Message, error) {
-		if r := said(input); r != "" {
-			return scripted.Say(r), nil
-		}
-		return first, nil
-	})
-}
-
 // R9: tools of eino's of every capability ask, and pay once what was approved, wrapped and under the
 // middleware, in runs that stream and in those that do not.
 func TestWrappedToolsAsk(t *testing.T) {
@@ -150,7 +125,7 @@ func TestWrappedToolsAsk(t *testing.T) {
 					if one { // eino 0.7.36 has a data race of its own where two such calls stream (ToolsNode.Stream, err)
 						calls = calls[:1]
 					}
-					m := afterSaid(scripted.Do(calls...))
+					m := after(scripted.Do(calls...))
 					o := worldOptions{tools: []*gate.Tool{half}, model: m, streaming: streaming, plain: []tool.BaseTool{face}}
 					if middleware {
 						o.plain, o.middlewares = []tool.BaseTool{inner}, []compose.ToolMiddleware{agent.Middleware(half)}
@@ -189,7 +164,7 @@ func TestLateQuestionFails(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := afterSaid(scripted.Do(call("a", "pay", `{"amount":7}`)))
+		m := after(scripted.Do(call("a", "pay", `{"amount":7}`)))
 		w := open(t, memstore.New(), worldOptions{tools: []*gate.Tool{half}, model: m, streaming: true, plain: []tool.BaseTool{face}})
 		run := w.start()
 		if run.Status != agent.Finished || !strings.Contains(run.Message, "first ") || !strings.Contains(run.Message, "The call failed") {
