@@ -105,7 +105,7 @@ func TestToolCallIDsOfLaterTurns(t *testing.T) {
 func TestArgumentsOfAnAgentInATool(t *testing.T) {
 	var effects atomic.Int64
 	pay := deploy(&effects, nil)
-	for _, arguments := range []string{`{"request":`, `{"request":7}`, ``} {
+	for _, arguments := range []string{`{"request":`, `{"request":7}`, ``, `{"request":"a","request":"b"}`, `{"Request":"a"}`} {
 		w := open(t, memstore.New(), worldOptions{
 			tools: []*gate.Tool{pay}, plain: []tool.BaseTool{mustAgentTool(t, expert("x", pay))}, model: after(scripted.Do(call("c", "x", arguments))),
 		})

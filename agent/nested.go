@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/canon"
 )
 
 // AgentTool makes a tool of an agent of eino's, in place of adk.NewAgentTool. The agent gets the
@@ -97,14 +99,22 @@ func requestOf(arguments string) (string, error) {
 	if !utf8.ValidString(arguments) { // eino's checkpoint would hold other ones
 		return "", errors.New("they are not UTF-8")
 	}
-	var in struct{ Request *string }
-	if err := json.Unmarshal([]byte(arguments), &in); err != nil {
+	members, twice, err := canon.Members([]byte(arguments))
+	switch {
+	case err != nil:
 		return "", err
+	case twice:
+		return "", errors.New("a member is there twice")
 	}
-	if in.Request == nil {
+	i := slices.IndexFunc(members, func(m canon.Member) bool { return m.Name == "request" })
+	if i < 0 {
 		return "", errors.New("request is missing")
 	}
-	return *in.Request, nil
+	var request *string
+	if json.Unmarshal(members[i].Value, &request) != nil || request == nil {
+		return "", errors.New("request is not a string")
+	}
+	return *request, nil
 }
 
 // hidden hides from eino what eino put into the context: otherwise it would take the agent in the
