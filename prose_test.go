@@ -82,6 +82,7 @@ func TestShownCodeIsTested(t *testing.T) {
 	for page, tested := range map[string][]string{
 		"README.md":        {"gate/example_test.go", "agent/example_test.go", "bridge/mcp/example_test.go"},
 		"docs/mcp.md":      {"bridge/mcp/example_test.go", "bridge/mcp/example_http_test.go"},
+		"docs/acp.md":      {"examples/acp-by-hand/main.go"},
 		"docs/handlers.md": {"gate/gatetest/handlers_test.go"},
 		"docs/agent.md":    {"agent/example_test.go", "agent/example_wrap_test.go"},
 	} {
