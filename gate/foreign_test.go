@@ -166,15 +166,22 @@ func TestArgumentsOutOfRange(t *testing.T) {
 	type input struct {
 		Small int8    `json:"small"`
 		Large float64 `json:"large,omitempty"`
+		More  struct {
+			IDs []int64 `json:"ids"`
+		} `json:"more,omitzero"`
 	}
 	g := openMem(t, gate.NewTool("tool", func(context.Context, input) (string, error) {
 		effects.add()
 		return "", nil
 	}, nil))
-	for _, arguments := range []string{`{"small":300}`, `{"small":1,"large":1e400}`} {
+	for arguments, want := range map[string]string{
+		`{"small":300}`:             "/small: must be at most 127", // which the schema says
+		`{"small":1,"large":1e400}`: "large: out of the range of float64",
+		`{"small":1,"more":{"ids":[1,9223372036854775808]}}`: "more.ids.1: out of the range of int64",
+	} {
 		c := call("tool", arguments)
 		c.StartID = arguments
-		if e := mustFail(t, g, c, gate.ErrInvalidArguments); e.Message == "" {
+		if e := mustFail(t, g, c, gate.ErrInvalidArguments); !strings.HasSuffix(e.Message, want) {
 			t.Errorf("%s: %v", arguments, e)
 		}
 	}

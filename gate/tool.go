@@ -133,7 +133,7 @@ func (t *Tool) fits(arguments json.RawMessage) error {
 	}
 	if err := t.check(arguments); err != nil {
 		e := fail(ErrInvalidArguments, "tool %q: a value does not fit the type it is read into", t.name).because(err)
-		var at *json.UnmarshalTypeError
+		var at *jsonv1.UnmarshalTypeError
 		if errors.As(err, &at) {
 			e.Message = fmt.Sprintf("tool %q: %s: out of the range of %v", t.name, at.Field, at.Type)
 		}
