@@ -25,7 +25,7 @@ func told(e *gate.Error) (text string, ok bool) {
 	case gate.ErrAlreadyCompleted:
 		return "This call was carried out before, and its result was not kept. Do not make it again.", true
 	case gate.ErrOutcomeUnknown:
-		return fmt.Sprintf("It is not known whether this call had its effect. Find that out before it is repeated. %s", e.Message), true
+		return fmt.Sprintf("It is not known whether this call had its effect: %s. Find that out before it is repeated.", e.Message), true
 	case gate.ErrInvalidArguments:
 		return fmt.Sprintf("The call was not carried out, its arguments do not fit: %s", e.Message), true
 	case gate.ErrFailed, gate.ErrInvalidQuestion, gate.ErrInteractionLimit, gate.ErrTooLarge, gate.ErrRecoveryOnly:

@@ -134,5 +134,9 @@ func (c *call) logCause(ctx context.Context, e *gate.Error) {
 	if cause == nil || e.Code == gate.ErrInvalidArguments || e.Code == gate.ErrInvalidAnswer {
 		return
 	}
-	c.opts.Logger.WarnContext(ctx, "mcp call ended", "tool", c.tool.name, "code", e.Code, "interaction", e.Interaction, "cause", cause)
+	log := c.opts.Logger.With("tool", c.tool.name, "code", e.Code)
+	if !e.Interaction.IsZero() {
+		log = log.With("interaction", e.Interaction)
+	}
+	log.WarnContext(ctx, "mcp call ended", "cause", cause)
 }

@@ -3,6 +3,7 @@ package mcpbridge
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -49,7 +50,11 @@ func (b *Bridge) admits(r *http.Request) (waits []string, ok bool) {
 	for _, w := range b.waitsIn(r.Header.Get(sessionHeader)) {
 		same := w.request
 		same.TokenInfo, same.Header = auth.TokenInfoFromContext(r.Context()), r.Header
-		if grant, err := b.authorize(r.Context(), same); err != nil || grant.Scope != w.scope {
+		grant, err := b.authorize(r.Context(), same)
+		if err == nil && grant.Scope != w.scope {
+			err = errors.New("it is served as somebody else")
+		}
+		if err != nil {
 			b.opts.Logger.WarnContext(r.Context(), "mcp request refused in a session of somebody else", "tool", same.Tool, "cause", err)
 			return nil, false
 		}
