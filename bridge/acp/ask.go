@@ -161,8 +161,9 @@ func (a *asking) form(q gate.Question) (wireQuestion, error) {
 	return w, nil
 }
 
-// put waits in line, sends the request and waits for its result. What ends it first counts in this
-// order, whatever the client sent in the same moment: the turn, ctx, another road or the deadline.
+// put waits in line, sends the request and waits for its result. The end of the turn counts before
+// a result that came in the same moment. Before all else that ends the wait a result counts, and
+// the gate says what it is good for: it knows the deadline and the other roads.
 func (a *asking) put(ctx context.Context, q gate.Question) (w wireQuestion, result json.RawMessage, err error) {
 	waiting, end := context.WithCancelCause(a.turn.ctx)
 	defer end(nil)

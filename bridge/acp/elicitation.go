@@ -91,12 +91,16 @@ func (s subject) form(q gate.Question, asked *interrupt.FormInterrupt, reason st
 	for _, f := range fields {
 		switch {
 		case elicit.AsksForSecret(f):
-			return wireQuestion{}, &unfit{fmt.Sprintf("field %.64q asks for a secret, which ACP forbids in a form: use a URL", f.Name)}
+			return wireQuestion{}, secretField(f)
 		case f.Kind == interrupt.FieldInteger && !(isInt64(f.Minimum) && isInt64(f.Maximum)):
 			return wireQuestion{}, &unfit{fmt.Sprintf("field %.64q has a bound that is no 64-bit integer", f.Name)}
 		}
 	}
 	return s.create(q, elicitation{Mode: modeForm, Message: asked.Message, Schema: elicit.Schema(fields, false)}, reason), nil
+}
+
+func secretField(f interrupt.Field) *unfit {
+	return &unfit{fmt.Sprintf("field %.64q asks for a secret, which ACP forbids in a form: use a URL", f.Name)}
 }
 
 func isInt64(bound json.Number) bool {

@@ -159,6 +159,8 @@ func TestCannotAsk(t *testing.T) {
 			acpbridge.Options{Fallback: acpbridge.Fallbacks{Form: true}}},
 		{"a form with one text, as a permission", form(`{"type":"object","properties":{"why":{"type":"string"}},"required":["why"]}`), plain,
 			acpbridge.Options{Fallback: acpbridge.Fallbacks{Form: true}}},
+		{"a form for a secret, as a permission", form(`{"type":"object","properties":{"pin":{"type":"string","enum":["1","2"]}},"required":["pin"]}`), plain,
+			acpbridge.Options{Fallback: acpbridge.Fallbacks{Form: true}}},
 		{"a URL, where only selections may be permissions", page(), plain, acpbridge.Options{Fallback: acpbridge.Fallbacks{Selection: true}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

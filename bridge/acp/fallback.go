@@ -9,6 +9,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 
 	"github.com/parley-go/parley/gate"
+	"github.com/parley-go/parley/internal/elicit"
 	"github.com/parley-go/parley/internal/resume"
 	"github.com/parley-go/parley/interrupt"
 )
@@ -86,6 +87,9 @@ func (s subject) formAsPermission(q gate.Question, asked *interrupt.FormInterrup
 		return wireQuestion{}, &unfit{"the client cannot show a form, and this one is not a single required choice"}
 	}
 	field := fields[0]
+	if elicit.AsksForSecret(field) {
+		return wireQuestion{}, secretField(field)
+	}
 	var options []acp.PermissionOption
 	values := map[string]any{}
 	add := func(value any, name string) {
