@@ -85,6 +85,7 @@ func TestLinesInTwoWays(t *testing.T) {
 		"the result twice":                   `{"jsonrpc":"2.0","id":%[1]s,"result":%[2]s,"result":%[3]s}`,
 		"the result in two cases":            `{"jsonrpc":"2.0","id":%[1]s,"Result":%[2]s,"result":%[3]s}`,
 		"the result in two cases, the other": `{"jsonrpc":"2.0","id":%[1]s,"result":%[3]s,"RESULT":%[2]s}`,
+		"the result in another case alone":   `{"jsonrpc":"2.0","id":%[1]s,"Result":%[3]s}`,
 		"the id twice":                       `{"jsonrpc":"2.0","id":999,"id":%[1]s,"result":%[3]s}`,
 		"a result and an error":              `{"jsonrpc":"2.0","id":%[1]s,"error":{"code":-32603,"message":"no"},"result":%[3]s}`,
 		"a result and an error, in a case":   `{"jsonrpc":"2.0","id":%[1]s,"Error":{"code":-32603,"message":"no"},"result":%[3]s}`,
