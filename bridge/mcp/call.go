@@ -49,6 +49,8 @@ func (b *Bridge) handler(t *tool) mcp.ToolHandler {
 			return nil, err
 		}
 		defer done()
+		ctx, cancel := whileConnected(ctx)
+		defer cancel()
 		note := b.noteOf(req.Params.Meta)
 		c := &call{Bridge: b, tool: t, req: req, note: note, wire: wireOf(req, note.seen)}
 		if note.ambiguous {

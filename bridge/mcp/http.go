@@ -18,6 +18,23 @@ const (
 	sessionHeader         = "Mcp-Session-Id"
 )
 
+// clientKey leads to the context of an HTTP request of protocol 2026-07-28, which ends with its
+// connection.
+type clientKey struct{}
+
+// whileConnected returns a context that ends where the client of a request of protocol 2026-07-28
+// disconnects, too: "The server MUST treat a client disconnect as cancellation of that request",
+// and the SDK does not: https://modelcontextprotocol.io/specification/draft/basic/patterns/cancellation
+func whileConnected(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	client, ok := ctx.Value(clientKey{}).(context.Context)
+	if !ok {
+		return ctx, cancel
+	}
+	stop := context.AfterFunc(client, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
 // HTTPHandler serves the bridge's server over streamable HTTP: protocol 2026-07-28, which has no
 // sessions, and the older ones with sessions, on one address. The SDK's own handler serves either
 // the one or the other. Answers are kept as clients wrote them, as by [Bridge.Transport]. A session
@@ -63,7 +80,7 @@ func (b *Bridge) HTTPHandler(opts *mcp.StreamableHTTPOptions) http.Handler {
 			r = r.Clone(r.Context())
 			r.Header.Del(versionHeader)
 		case r.Header.Get(versionHeader) >= version2026:
-			stateless.ServeHTTP(w, r)
+			stateless.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), clientKey{}, r.Context())))
 			return
 		}
 		if r.Method == http.MethodDelete {

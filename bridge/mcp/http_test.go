@@ -2,6 +2,7 @@ package mcpbridge_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -240,6 +241,34 @@ func TestMissingCapabilityOverHTTP(t *testing.T) {
 		t.Errorf("status %d: %s, %v", response.StatusCode, text, err)
 	}
 	http.DefaultClient.CloseIdleConnections()
+}
+
+// A request of protocol 2026-07-28 whose client disconnects is cancelled, as the specification has
+// it; what the handler returned then is recorded (R27).
+func TestDisconnect(t *testing.T) {
+	started, ended := make(chan struct{}), make(chan error, 1)
+	tool := raw("slow", func(ctx context.Context) (any, error) {
+		close(started)
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Second):
+		}
+		ended <- ctx.Err()
+		return nil, ctx.Err()
+	}, nil)
+	s := memSite(t, &mcpbridge.Options{Authorize: byUser}, tool)
+	cs := as(t, serve(t, &users{}, s), "ann", modern, nil)
+	ctx, disconnect := context.WithCancel(t.Context())
+	go func() {
+		<-started
+		disconnect()
+	}()
+	if _, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: "slow"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("the call ended with %v", err)
+	}
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the handler ran to its end: %v", err)
+	}
 }
 
 // An older protocol without sessions cannot ask, whatever its client says.

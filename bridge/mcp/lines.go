@@ -26,6 +26,8 @@ func (b *Bridge) ofLines(t mcp.Transport) mcp.Transport {
 		whole = mcp.IOTransport{Reader: os.Stdin, Writer: neverClosed{os.Stdout}, MaxLineLength: t.MaxLineLength}
 	case *mcp.IOTransport:
 		whole = *t
+	case *mcp.LoggingTransport:
+		return &mcp.LoggingTransport{Transport: b.ofLines(t.Transport), Writer: t.Writer}
 	default:
 		return t
 	}
