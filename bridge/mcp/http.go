@@ -24,7 +24,9 @@ type clientKey struct{}
 
 // whileConnected returns a context that ends where the client of a request of protocol 2026-07-28
 // disconnects, too: "The server MUST treat a client disconnect as cancellation of that request",
-// and the SDK does not: https://modelcontextprotocol.io/specification/draft/basic/patterns/cancellation
+// and the SDK does not.
+//
+// https://modelcontextprotocol.io/specification/draft/basic/patterns/cancellation
 func whileConnected(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	client, ok := ctx.Value(clientKey{}).(context.Context)

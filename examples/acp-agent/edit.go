@@ -40,7 +40,12 @@ func (w workspace) edit() *gate.Tool {
 		if err != nil {
 			return "", err
 		}
-		return "edited " + in.Path, os.WriteFile(e.path, []byte(e.after), 0o644)
+		root, err := os.OpenRoot(w.root)
+		if err != nil {
+			return "", err
+		}
+		defer root.Close()
+		return "edited " + in.Path, root.WriteFile(in.Path, []byte(e.after), 0o644)
 	}, &gate.ToolOptions{Title: "Edit a file", Description: "Replaces a text in a file, or writes to its end."})
 }
 
@@ -56,7 +61,12 @@ func (w workspace) edited(in editInput) (edition, error) {
 		return edition{}, &interrupt.Failure{Text: fmt.Sprintf("%q is not in the directory of the work", in.Path)}
 	}
 	e := edition{path: filepath.Join(w.root, in.Path)}
-	data, err := os.ReadFile(e.path)
+	root, err := os.OpenRoot(w.root) // out of which no link leads
+	if err != nil {
+		return e, err
+	}
+	defer root.Close()
+	data, err := root.ReadFile(in.Path)
 	text := string(data)
 	switch {
 	case err == nil:

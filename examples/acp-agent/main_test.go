@@ -219,6 +219,22 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// No path leads out of the directory of the work, and no link.
+func TestEditStaysInside(t *testing.T) {
+	root, outside := t.TempDir(), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(root, "link")); err != nil {
+		t.Skip(err)
+	}
+	if err := os.WriteFile(filepath.Join(outside, "file"), []byte("private"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"link/file", "link/new", "../file", filepath.Join(outside, "file")} {
+		if e, err := (workspace{root}).edited(editInput{Path: path, New: "x"}); err == nil {
+			t.Errorf("%s: %+v", path, e)
+		}
+	}
+}
+
 // Half of an endpoint is a mistake, and not the scripted model.
 func TestChooseModel(t *testing.T) {
 	if m, err := chooseModel(t.Context(), func(string) string { return "" }); err != nil || m == nil {
