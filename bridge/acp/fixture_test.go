@@ -415,6 +415,19 @@ type deployInput struct {
 	Token   string `json:"token,omitempty"`
 }
 
+// slow asks for a permission, and is at work from began until release.
+func slow(effects *counter, began chan<- struct{}, release <-chan struct{}) *gate.Tool {
+	return raw("slow", func(ctx context.Context) (any, error) {
+		if _, err := interrupt.Ask(ctx, interrupt.ToolPermission("slow", "May it?")); err != nil {
+			return nil, err
+		}
+		close(began)
+		<-release
+		effects.add()
+		return "done", nil
+	}, &gate.ToolOptions{KeepResult: true})
+}
+
 // deploy asks for a permission and then does what effects counts.
 func deploy(effects *counter, opts *gate.ToolOptions) *gate.Tool {
 	return gate.NewTool("deploy", func(ctx context.Context, in deployInput) (string, error) {

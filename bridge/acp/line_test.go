@@ -211,15 +211,7 @@ func TestAnsweredElsewhere(t *testing.T) {
 func TestTwoWindows(t *testing.T) {
 	var effects counter
 	began, release := make(chan struct{}), make(chan struct{})
-	g := memGate(t, raw("slow", func(ctx context.Context) (any, error) {
-		if _, err := interrupt.Ask(ctx, interrupt.ToolPermission("slow", "May it?")); err != nil {
-			return nil, err
-		}
-		close(began)
-		<-release
-		effects.add()
-		return "done", nil
-	}, &gate.ToolOptions{KeepResult: true}))
+	g := memGate(t, slow(&effects, began, release))
 	var results [2]string
 	var windows [2]*editor
 	var ids [2]string

@@ -8,7 +8,6 @@ import (
 
 	acpbridge "github.com/parley-go/parley/bridge/acp"
 	"github.com/parley-go/parley/gate"
-	"github.com/parley-go/parley/interrupt"
 )
 
 // R24, R28: two people answer the same question in two windows, one before the other has heard of
@@ -27,15 +26,7 @@ func TestTwoAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var effects counter
 			began, release := make(chan struct{}), make(chan struct{})
-			g := memGate(t, raw("slow", func(ctx context.Context) (any, error) {
-				if _, err := interrupt.Ask(ctx, interrupt.ToolPermission("slow", "May it?")); err != nil {
-					return nil, err
-				}
-				close(began)
-				<-release
-				effects.add()
-				return "done", nil
-			}, &gate.ToolOptions{KeepResult: true}))
+			g := memGate(t, slow(&effects, began, release))
 			var results [2]string
 			var errs [2]error
 			var windows [2]*editor

@@ -3,7 +3,6 @@ package pgstore_test
 import (
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,30 +11,12 @@ import (
 	"github.com/parley-go/parley/internal/pgtest"
 )
 
-// A lockedBuffer is what the store's goroutines log.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
 // A server that does not serve for a while is logged when that begins and when it is over, however
 // many signs of life are tried in between, with what the server says.
 func TestSignsOfLifeAreLoggedOnce(t *testing.T) {
 	url := pgtest.URL(t)
 	schema := migrated(t, url)
-	log := &lockedBuffer{}
+	log := &lines{}
 	o := &pgstore.Options{
 		Schema: schema, Lapse: time.Second, Timeout: 900 * time.Millisecond, Quiet: true,
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
@@ -47,10 +28,10 @@ func TestSignsOfLifeAreLoggedOnce(t *testing.T) {
 		"CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON "+schema+".process EXECUTE FUNCTION "+schema+".fail()")
 	wait(t, "it lapses", m.(checkpoint.Lapser).Lapsed())
 	execute(t, url, "DROP TRIGGER fail ON "+schema+".process")
-	eventually(t, "the end is logged", func() bool { return strings.Contains(log.String(), "signs of life are given again") })
+	eventually(t, "the end is logged", func() bool { return strings.Contains(log.text(), "signs of life are given again") })
 	for text, want := range map[string]int{"injected": 1, "signs of life are given again": 1, "not counted alive any more": 1} {
-		if n := strings.Count(log.String(), text); n != want {
-			t.Errorf("%q is logged %d times, want %d:\n%s", text, n, want, log.String())
+		if n := strings.Count(log.text(), text); n != want {
+			t.Errorf("%q is logged %d times, want %d:\n%s", text, n, want, log.text())
 		}
 	}
 }
